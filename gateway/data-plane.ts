@@ -1,0 +1,82 @@
+import type { Call } from "../protocol/call.ts";
+import type { Engine, LoadOptions, ServedModel, UnloadOptions } from "../protocol/engine.ts";
+import type { InferenceRequest, InferenceResponse } from "../protocol/inference.ts";
+import type { ModelMetadata, ServerMetadata } from "../protocol/metadata.ts";
+import type { ModelConfig } from "../protocol/model-config.ts";
+import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
+import type { ModelStatistics } from "../protocol/statistics.ts";
+import { validRequest } from "../protocol/valid-request.ts";
+
+/**
+ * What both transports call, and the only caller of the engine: from here on nobody knows HTTP from gRPC.
+ * Every method rejects with an InferenceError.
+ */
+export class DataPlane {
+  readonly server: ServerMetadata;
+  readonly #engine: Engine;
+  #draining = false;
+
+  constructor(engine: Engine, server: ServerMetadata) {
+    this.#engine = engine;
+    this.server = server;
+  }
+
+  live(): boolean {
+    return true;
+  }
+
+  async ready(): Promise<boolean> {
+    return !this.#draining && (await this.#engine.ready());
+  }
+
+  /** From now on the server says that it is not ready, so that balancers look elsewhere. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  modelReady(name: string, version: string): Promise<boolean> {
+    return this.#engine.modelReady(name, version);
+  }
+
+  metadata(name: string, version: string): Promise<ModelMetadata> {
+    return this.#engine.metadata(name, version);
+  }
+
+  async config(name: string, version: string): Promise<ModelConfig> {
+    return (await this.#engine.model(name, version)).config;
+  }
+
+  /** The version that would answer now: the skins ask it for what their codec must know of the inputs. */
+  model(name: string, version: string): ServedModel | Promise<ServedModel> {
+    return this.#engine.model(name, version);
+  }
+
+  statistics(name: string, version: string): Promise<readonly ModelStatistics[]> {
+    return this.#engine.statistics(name, version);
+  }
+
+  repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]> {
+    return this.#engine.repositoryIndex(onlyReady);
+  }
+
+  load(name: string, options: LoadOptions): Promise<void> {
+    return this.#engine.load(name, options);
+  }
+
+  unload(name: string, options: UnloadOptions): Promise<void> {
+    return this.#engine.unload(name, options);
+  }
+
+  /** Exactly one response. */
+  async infer(request: InferenceRequest, call: Call): Promise<InferenceResponse> {
+    const found = this.#engine.model(request.modelName, request.modelVersion);
+    const model = found instanceof Promise ? await found : found;
+    return this.#engine.infer(validRequest(model, request), call);
+  }
+
+  /** As many responses as the model gives. */
+  async *stream(request: InferenceRequest, call: Call): AsyncIterable<InferenceResponse> {
+    const model = await this.#engine.model(request.modelName, request.modelVersion);
+    yield* this.#engine.stream(validRequest(model, request), call);
+  }
+}

@@ -1,0 +1,30 @@
+import type { Call } from "../../protocol/call.ts";
+import type { InferenceError } from "../../protocol/error.ts";
+import type { InferenceResponse } from "../../protocol/inference.ts";
+import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
+
+/** Where the answers of one request go. After a final response or a failure nothing more may come. */
+export interface ResponseSink {
+  /** `undefined` with `final` ends a request that has no further answer. */
+  send(response: InferenceResponse | undefined, final: boolean): void;
+  fail(error: InferenceError): void;
+}
+
+/** A request on its way through a scheduler. */
+export interface PendingRequest {
+  readonly request: ValidInferenceRequest;
+  readonly call: Call;
+  readonly sink: ResponseSink;
+  /** On the scheduler's clock, in milliseconds. */
+  readonly enqueuedAt: number;
+}
+
+/** Decides when, and together with whom, a request runs. */
+export interface Scheduler {
+  /** Takes over a request; it is answered through its sink, whatever happens. Never throws. */
+  enqueue(pending: PendingRequest): void;
+  /** Requests taken and not answered yet. */
+  readonly inflight: number;
+  /** Takes no new request; resolves when every one it has is answered. */
+  stop(): Promise<void>;
+}

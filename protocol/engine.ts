@@ -1,0 +1,52 @@
+import type { InferenceResponse } from "./inference.ts";
+import type { ModelMetadata } from "./metadata.ts";
+import type { ModelConfig } from "./model-config.ts";
+import type { RepositoryIndexEntry } from "./repository-index.ts";
+import type { ModelStatistics } from "./statistics.ts";
+import type { ValidInferenceRequest } from "./valid-request.ts";
+import type { Call } from "./call.ts";
+
+/** A model version that can be asked, with all that answers about it without running it. */
+export interface ServedModel {
+  readonly name: string;
+  readonly version: string;
+  /** Completed and normalised: what `/config` shows. */
+  readonly config: ModelConfig;
+}
+
+/** What a load may bring along instead of the repository's own files. */
+export interface LoadOptions {
+  /** A whole model config as JSON text, instead of config.pbtxt. */
+  readonly config?: string;
+  /** File contents by path below the model's directory (`1/model.onnx`), instead of its version directories. */
+  readonly files?: ReadonlyMap<string, Uint8Array>;
+}
+
+export interface UnloadOptions {
+  /** Unload the models an ensemble is composed of, too. */
+  readonly unloadDependents: boolean;
+}
+
+/**
+ * Something that serves models: in this process, or somewhere behind a queue.
+ * Every method rejects with an InferenceError; a version of "" stands for the highest one that is ready.
+ */
+export interface Engine {
+  /** True when every model that should serve does; see `--strict-readiness`. */
+  ready(): Promise<boolean>;
+  modelReady(name: string, version: string): Promise<boolean>;
+  /** The version that a request sent now would reach. May answer at once, so that the hot path does not wait a turn. */
+  model(name: string, version: string): ServedModel | Promise<ServedModel>;
+  metadata(name: string, version: string): Promise<ModelMetadata>;
+  /** Exactly one response, or a rejection. */
+  infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse>;
+  /** Zero, one or many responses, as the model answers. */
+  stream(request: ValidInferenceRequest, call: Call): AsyncIterable<InferenceResponse>;
+  /** All models for a name of "", all versions for a version of "". */
+  statistics(name: string, version: string): Promise<readonly ModelStatistics[]>;
+  repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]>;
+  load(name: string, options: LoadOptions): Promise<void>;
+  unload(name: string, options: UnloadOptions): Promise<void>;
+  /** Takes no new request, finishes what runs, frees everything; gives up waiting when the signal says so. */
+  close(signal: AbortSignal): Promise<void>;
+}

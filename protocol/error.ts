@@ -1,0 +1,32 @@
+/** The closed set of outcomes a call can fail with; each wire maps them to its own numbers at its own edge. */
+export const StatusCode = {
+  Unknown: "UNKNOWN",
+  Internal: "INTERNAL",
+  NotFound: "NOT_FOUND",
+  InvalidArg: "INVALID_ARG",
+  Unavailable: "UNAVAILABLE",
+  Unsupported: "UNSUPPORTED",
+  AlreadyExists: "ALREADY_EXISTS",
+  Cancelled: "CANCELLED",
+} as const;
+export type StatusCode = (typeof StatusCode)[keyof typeof StatusCode];
+
+/**
+ * The only error that reaches a client: a code and a message that names subject, given and expected.
+ * Paths, stacks and causes stay on this side of the wire.
+ */
+export class InferenceError extends Error {
+  override readonly name = "InferenceError";
+  readonly code: StatusCode;
+
+  constructor(code: StatusCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+
+  /** Passes an InferenceError on; anything else becomes INTERNAL with a text that gives nothing away. */
+  static from(cause: unknown): InferenceError {
+    if (cause instanceof InferenceError) return cause;
+    return new InferenceError(StatusCode.Internal, "internal error; the server's log has the cause", { cause });
+  }
+}
