@@ -12,6 +12,8 @@ export interface ServedModel {
   readonly version: string;
   /** Completed and normalised: what `/config` shows. */
   readonly config: ModelConfig;
+  /** A request with more items than `maxBatchSize` is admitted, because the engine runs it in parts. */
+  readonly splitOversizedBatches?: boolean;
 }
 
 /** What a load may bring along instead of the repository's own files. */

@@ -1,0 +1,112 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const here = import.meta.dirname;
+const peer = process.env["TRITON_PEER"] ?? path.join(here, "../.tidepool/peer");
+const startMilliseconds = 120_000;
+
+interface Contender {
+  readonly name: string;
+  readonly process: ChildProcess;
+  readonly readyMilliseconds: number;
+  /** HTTP, gRPC. */
+  readonly ports: readonly [number, number];
+}
+
+/** `npm run bench`: this server beside the real reference server, as a Markdown table; parameters go to compare.py. */
+async function bench(parameters: readonly string[]): Promise<void> {
+  const cache = await mkdtemp(path.join(os.tmpdir(), "tidepool-bench-"));
+  await finished(spawn(path.join(here, "peer/setup-server.sh"), { stdio: "inherit" }));
+  const contenders: Contender[] = [];
+  try {
+    contenders.push(
+      await start("triton", [28000, 28001, 28002], path.join(here, "peer/start.sh"), [
+        path.join(peer, "models/python"),
+        "--model-control-mode=explicit",
+      ]),
+      await start("tidepool", [28100, 28101, 28102], process.execPath, [
+        path.join(here, "../cli/main.ts"),
+        "serve",
+        `--model-repository=${path.join(peer, "models/onnx")}`,
+        `--local-cache-directory=${cache}`,
+        "--model-control-mode=explicit",
+      ]),
+    );
+    print(`Node ${process.version}; ${os.cpus().length} × ${os.cpus()[0]?.model}\n`);
+    await compare(contenders, parameters);
+    print("");
+    for (const contender of contenders) print(await footprint(contender));
+  } finally {
+    for (const { process: child } of contenders) await end(child);
+    await rm(cache, { recursive: true, force: true });
+  }
+}
+
+async function start(
+  name: string,
+  [http, grpc, metrics]: readonly [number, number, number],
+  program: string,
+  parameters: readonly string[],
+): Promise<Contender> {
+  const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, `--metrics-port=${metrics}`];
+  const models = ["identity_fp32", "mlp", "conv"].map((model) => `--load-model=${model}`);
+  const began = performance.now();
+  const child = spawn(program, [...parameters, ...ports, ...models], { stdio: "ignore" });
+  while (performance.now() - began < startMilliseconds && child.exitCode === null) {
+    const answer = await fetch(`http://127.0.0.1:${http}/v2/health/ready`).catch(() => undefined);
+    const readyMilliseconds = performance.now() - began;
+    if (answer?.ok) return { name, process: child, readyMilliseconds, ports: [http, grpc] };
+    await sleep(5);
+  }
+  child.kill("SIGKILL");
+  throw new Error(`${name} did not become ready; run it by hand to see why`);
+}
+
+async function compare(contenders: readonly Contender[], parameters: readonly string[]) {
+  const servers = contenders.map(
+    ({ name, ports, process: child }) => `${name}=${ports.join(":")}:${child.pid}`,
+  );
+  const program = path.join(peer, "venv/bin/python");
+  const script = path.join(here, "compare.py");
+  await finished(spawn(program, [script, ...servers, ...parameters], { stdio: "inherit" }));
+}
+
+/** Time to ready, and resident memory of the process with all its children. */
+async function footprint({ name, process: child, readyMilliseconds }: Contender): Promise<string> {
+  let kibibytes = 0;
+  for (const pid of await processes(child.pid ?? 0)) {
+    const status = await readFile(`/proc/${pid}/status`, "utf8");
+    kibibytes += Number(/VmRSS:\s+(\d+)/u.exec(status)?.[1] ?? 0);
+  }
+  const megabytes = Math.round((kibibytes * 1024) / 1e6);
+  return `- ${name}: ready in ${Math.round(readyMilliseconds)} ms, ${megabytes} MB resident after the run`;
+}
+
+/** A process and all below it, whichever thread started them. */
+async function processes(pid: number): Promise<readonly number[]> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const files = threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, "utf8"));
+  const children = (await Promise.all(files)).join(" ").split(/\s+/u).filter(Boolean).map(Number);
+  return [pid, ...(await Promise.all(children.map(processes))).flat()];
+}
+
+async function finished(child: ChildProcess): Promise<void> {
+  const [status] = await once(child, "exit");
+  if (status !== 0) throw new Error(`${child.spawnfile} ended with ${status}`);
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  child.kill("SIGTERM");
+  await Promise.race([once(child, "exit"), sleep(10_000).then(() => child.kill("SIGKILL"))]);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+await bench(process.argv.slice(2));

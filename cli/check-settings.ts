@@ -1,0 +1,67 @@
+import { isIP } from "node:net";
+import { parseMetricsConfig } from "../telemetry/metrics-config.ts";
+import { parseBackendConfig } from "./backend-config.ts";
+import type { Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Throws for flags that do not go together or hold settings nobody knows, with what to do about it. */
+export function checkSettings(settings: Settings): void {
+  if (settings.modelRepository.length === 0) {
+    throw new UsageError("--model-repository: given nothing, expected a folder of models");
+  }
+  checkLoadModel(settings);
+  checkTls(settings);
+  checkAddresses(settings);
+  parseBackendConfig(settings.backendConfig);
+  parseMetricsConfig(settings.metricsConfig);
+}
+
+function checkLoadModel({ loadModel, modelControlMode }: Settings): void {
+  if (loadModel.length === 0) return;
+  if (modelControlMode !== "explicit") {
+    throw new UsageError(
+      `--load-model: given with --model-control-mode=${modelControlMode}, expected explicit`,
+    );
+  }
+  if (loadModel.length > 1 && loadModel.includes("*")) {
+    throw new UsageError("--load-model: given '*' and other names, expected '*' alone");
+  }
+}
+
+function checkTls(settings: Settings): void {
+  const { grpcUseSsl, grpcUseSslMutual, grpcServerCert, grpcServerKey, grpcRootCert } = settings;
+  if (!grpcUseSsl && !grpcUseSslMutual) return;
+  if (grpcServerCert === undefined || grpcServerKey === undefined) {
+    throw new UsageError("--grpc-use-ssl: expected --grpc-server-cert and --grpc-server-key, too");
+  }
+  if (grpcUseSslMutual && grpcRootCert === undefined) {
+    throw new UsageError("--grpc-use-ssl-mutual: expected --grpc-root-cert, too");
+  }
+}
+
+/** Whoever reaches the server may use it: so only this machine reaches it, unless somebody said otherwise. */
+function checkAddresses(settings: Settings): void {
+  if (settings.allowAnonymous) return;
+  const addresses: [flag: string, served: boolean, address: string][] = [
+    ["http-address", settings.allowHttp, settings.httpAddress],
+    ["grpc-address", settings.allowGrpc, settings.grpcAddress],
+    ["metrics-address", settings.allowMetrics, metricsAddress(settings)],
+  ];
+  for (const [flag, served, address] of addresses) {
+    if (!served || isLoopback(address)) continue;
+    throw new UsageError(
+      `--${flag}: given ${address}, where other machines may call without a key; ` +
+        "add --allow-anonymous if that is wanted, or give 127.0.0.1",
+    );
+  }
+}
+
+/** Where the metrics are served: beside HTTP unless told otherwise. */
+export function metricsAddress(settings: Settings): string {
+  return settings.metricsAddress ?? settings.httpAddress;
+}
+
+function isLoopback(address: string): boolean {
+  if (isIP(address) === 4) return address.startsWith("127.");
+  return address === "::1" || address === "localhost";
+}

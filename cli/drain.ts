@@ -1,0 +1,35 @@
+/** Resolves with the name of the first signal that asks the process to end; later ones change nothing. */
+export function endSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, resolve);
+  });
+}
+
+/** Ending takes a moment even when nothing is in flight. */
+const shortestMilliseconds = 200;
+
+/**
+ * Does the work of ending, for at most so many seconds.
+ *
+ * @param end gets the signal that says when its time is over
+ * @returns false when the time was over first
+ */
+export async function endWithin(
+  seconds: number,
+  end: (overdue: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  const overdue = new AbortController();
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(
+    () => {
+      overdue.abort();
+      resolve(false);
+    },
+    Math.max(seconds * 1000, shortestMilliseconds),
+  );
+  try {
+    return await Promise.race([end(overdue.signal).then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

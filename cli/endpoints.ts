@@ -1,0 +1,138 @@
+import { readFile } from "node:fs/promises";
+import type { DataPlane } from "../gateway/data-plane.ts";
+import type { GrpcOptions, GrpcTls } from "../gateway/grpc/options.ts";
+import { createGrpcServer } from "../gateway/grpc/server.ts";
+import { createHttpApp } from "../gateway/http/app.ts";
+import { listenHttp } from "../gateway/http/server.ts";
+import { listenMetrics } from "../gateway/metrics-server.ts";
+import type { ServerLog } from "../telemetry/logger.ts";
+import { metricsAddress } from "./check-settings.ts";
+import type { Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** An open port. */
+export interface Endpoint {
+  readonly name: "http" | "grpc" | "metrics";
+  /** As in `127.0.0.1:8000`. */
+  readonly address: string;
+  /** Takes nothing new, ends what is open; cuts off what is left when the signal comes. */
+  close(signal: AbortSignal): Promise<void>;
+}
+
+interface Listening {
+  readonly port: number;
+  close(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Opens every port that the settings want. Throws a UsageError that names the flag when an address cannot be had.
+ *
+ * @param metrics gives the text that a scrape reads
+ */
+export async function openEndpoints(
+  settings: Settings,
+  plane: DataPlane,
+  log: ServerLog,
+  metrics: () => Promise<string>,
+): Promise<readonly Endpoint[]> {
+  const { allowHttp, allowGrpc, allowMetrics, httpAddress, grpcAddress } = settings;
+  const endpoints: Endpoint[] = [];
+  if (allowHttp) {
+    const http = () => openHttp(settings, plane, log);
+    endpoints.push(await open("http", httpAddress, settings.httpPort, http));
+  }
+  if (allowGrpc) {
+    const grpc = () => openGrpc(settings, plane, log);
+    endpoints.push(await open("grpc", grpcAddress, settings.grpcPort, grpc));
+  }
+  if (allowMetrics) {
+    const host = metricsAddress(settings);
+    const listen = () => listenMetrics({ host, port: settings.metricsPort, text: metrics });
+    endpoints.push(await open("metrics", host, settings.metricsPort, listen));
+  }
+  return endpoints;
+}
+
+async function open(
+  name: Endpoint["name"],
+  host: string,
+  port: number,
+  listen: () => Promise<Listening>,
+): Promise<Endpoint> {
+  try {
+    const listening = await listen();
+    return {
+      name,
+      address: `${host.includes(":") ? `[${host}]` : host}:${listening.port}`,
+      close: (signal) => listening.close(signal),
+    };
+  } catch (cause) {
+    if (cause instanceof UsageError) throw cause;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const flags = `--${name}-address and --${name}-port`;
+    throw new UsageError(`${flags}: given ${host} and ${port}, ${reason}`, { cause });
+  }
+}
+
+function openHttp(settings: Settings, plane: DataPlane, log: ServerLog): Promise<Listening> {
+  const app = createHttpApp(plane, {
+    maxInputBytes: settings.httpMaxInputSize,
+    ...forwarding(settings.httpHeaderForwardPattern),
+    log,
+    logSettings: log,
+  });
+  return listenHttp(app, {
+    host: settings.httpAddress,
+    port: settings.httpPort,
+    reusePort: settings.reuseHttpPort,
+  });
+}
+
+async function openGrpc(settings: Settings, plane: DataPlane, log: ServerLog): Promise<Listening> {
+  const server = createGrpcServer(plane, await grpcOptions(settings, log));
+  const port = await server.listen({
+    host: settings.grpcAddress,
+    port: settings.grpcPort,
+    reusePort: settings.reuseGrpcPort,
+  });
+  return { port, close: (signal) => server.close(signal) };
+}
+
+async function grpcOptions(settings: Settings, log: ServerLog): Promise<GrpcOptions> {
+  const { grpcMaxConnectionAge: age, grpcMaxConnectionAgeGrace: grace } = settings;
+  const tls = await readTls(settings);
+  return {
+    log,
+    logSettings: log,
+    ...forwarding(settings.grpcHeaderForwardPattern),
+    ...(tls && { tls }),
+    keepalive: {
+      timeMs: settings.grpcKeepaliveTime,
+      timeoutMs: settings.grpcKeepaliveTimeout,
+      ...(age !== undefined && { maxConnectionAgeMs: age }),
+      ...(grace !== undefined && { maxConnectionAgeGraceMs: grace }),
+    },
+  };
+}
+
+function forwarding(pattern: string): { readonly headerForwardPattern?: RegExp } {
+  return pattern === "" ? {} : { headerForwardPattern: new RegExp(pattern, "u") };
+}
+
+async function readTls(settings: Settings): Promise<GrpcTls | undefined> {
+  const { grpcServerCert, grpcServerKey, grpcRootCert, grpcUseSsl, grpcUseSslMutual } = settings;
+  if (!grpcUseSsl && !grpcUseSslMutual) return undefined;
+  const certificate = await readPem("grpc-server-cert", grpcServerCert);
+  const key = await readPem("grpc-server-key", grpcServerKey);
+  if (!grpcUseSslMutual) return { certificate, key, mutual: false };
+  const rootCertificate = await readPem("grpc-root-cert", grpcRootCert);
+  return { certificate, key, rootCertificate, mutual: true };
+}
+
+async function readPem(flag: string, file = ""): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new UsageError(`--${flag}: given ${file}, which cannot be read`, { cause });
+  }
+}

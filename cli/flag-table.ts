@@ -1,0 +1,41 @@
+import type { Flag } from "./flag.ts";
+import { deviceFlags } from "./flags/devices.ts";
+import { grpcFlags } from "./flags/grpc.ts";
+import { httpFlags } from "./flags/http.ts";
+import { modelFlags } from "./flags/models.ts";
+import { logFlags, metricsFlags, traceFlags } from "./flags/observing.ts";
+import { serverFlags } from "./flags/server.ts";
+
+/** Every flag of `tidepool serve`, by the name that follows `--`: Triton's own ones and ours. */
+export const flagTable = {
+  ...modelFlags,
+  ...httpFlags,
+  ...grpcFlags,
+  ...logFlags,
+  ...metricsFlags,
+  ...traceFlags,
+  ...serverFlags,
+  ...deviceFlags,
+} satisfies Readonly<Record<string, Flag>>;
+
+/** The same in the order and under the titles of the help text. */
+export const flagGroups: readonly (readonly [
+  title: string,
+  flags: Readonly<Record<string, Flag>>,
+])[] = [
+  ["Models", modelFlags],
+  ["HTTP", httpFlags],
+  ["gRPC", grpcFlags],
+  ["Metrics", metricsFlags],
+  ["Logs", logFlags],
+  ["Server", serverFlags],
+  ["Traces", traceFlags],
+  ["Devices and clouds", deviceFlags],
+];
+
+const rows: ReadonlyMap<string, Flag> = new Map(Object.entries<Flag>(flagTable));
+
+/** The row of a flag, or undefined for a name that nobody knows. */
+export function findFlag(name: string): Flag | undefined {
+  return rows.get(name);
+}

@@ -1,0 +1,43 @@
+import { flag, noEffect, optional, repeated, replaced } from "../flag.ts";
+import { boolean, choice, integer, path, port, positiveNumber, text } from "../flag-type.ts";
+
+/** Logs. */
+export const logFlags = {
+  "log-verbose": flag(integer(0), 0, "How much more to log: 0 nothing, 1 every request, 2 steps."),
+  "log-info": flag(boolean, true, "Log what happens."),
+  "log-warning": flag(boolean, true, "Log warnings."),
+  "log-error": flag(boolean, true, "Log errors."),
+  "log-format": flag(choice("default", "ISO8601"), "default", "How log lines spell the time."),
+  "log-file": flag(text, "", "File for the log, instead of standard output."),
+};
+
+/** Metrics for Prometheus. */
+export const metricsFlags = {
+  "allow-metrics": flag(boolean, true, "Serve metrics."),
+  "allow-gpu-metrics": flag(boolean, true, "Have metrics of the GPUs among them."),
+  "allow-cpu-metrics": flag(boolean, true, "Have metrics of the CPU and its memory among them."),
+  "metrics-address": optional(text, "Address of the metrics; default: that of HTTP."),
+  "metrics-port": flag(port, 8002, "Port of the metrics; 0 takes any free one."),
+  "metrics-interval-ms": flag(positiveNumber, 2000, "Milliseconds between two looks at devices."),
+  "metrics-config": repeated(
+    text,
+    "counter_latencies=<boolean>, summary_latencies=<boolean> or summary_quantiles=<q:e,q:e>.",
+  ),
+};
+
+const noTracing = "requests are not traced";
+const asTraceConfig = (setting: string) => (given: string) => `${setting}=${given}`;
+
+/** Traces. */
+export const traceFlags = {
+  "trace-config": noEffect(text, noTracing),
+  "trace-file": replaced(path, "trace-config", asTraceConfig("triton,file")),
+  "trace-level": replaced(text, "trace-config", asTraceConfig("level")),
+  "trace-rate": replaced(integer(0), "trace-config", asTraceConfig("rate")),
+  "trace-count": replaced(integer(-1), "trace-config", asTraceConfig("count")),
+  "trace-log-frequency": replaced(
+    integer(0),
+    "trace-config",
+    asTraceConfig("triton,log-frequency"),
+  ),
+};

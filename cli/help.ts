@@ -1,0 +1,67 @@
+import { environmentName } from "./environment.ts";
+import { flagGroups } from "./flag-table.ts";
+import type { Flag } from "./flag.ts";
+
+const indent = 6;
+
+/** What `tidepool --help` prints. */
+export const programHelp = `Usage: tidepool <command> [flags]
+
+Commands
+  serve    serve the models of a repository to Triton / KServe v2 clients
+
+Flags
+  --help, --version
+
+tidepool serve --help lists the flags of serve.
+`;
+
+/**
+ * What `tidepool serve --help` prints.
+ *
+ * @param width columns of the terminal
+ */
+export function serveHelp(width: number): string {
+  const lines = [
+    "Usage: tidepool serve --model-repository=<folder> [flags]",
+    "",
+    `Every flag is an environment variable, too: --http-port is ${environmentName("http-port")}.`,
+    "The command line wins; several values of one flag stand between semicolons.",
+  ];
+  for (const [title, flags] of flagGroups) {
+    const working = Object.entries(flags).filter(([, flag]) => flag.status.kind === "works");
+    if (working.length > 0) lines.push("", title);
+    for (const [name, flag] of working) lines.push(...describe(name, flag, width));
+  }
+  lines.push("", "Accepted, so that commands written for Triton start");
+  for (const [name, flag] of flagGroups.flatMap(([, flags]) => Object.entries(flags))) {
+    if (flag.status.kind !== "works") lines.push(...describe(name, flag, width));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function describe(name: string, flag: Flag, width: number): string[] {
+  const value = flag.type.name === "boolean" ? "[=true|false]" : `=<${flag.type.name}>`;
+  const again = flag.repeatable && flag.status.kind === "works" ? " ..." : "";
+  return [`  --${name}${value}${again}`, ...wrap(explain(flag), width - indent)];
+}
+
+function explain({ help, defaultText, status }: Flag): string {
+  if (status.kind === "no effect") return `No effect: ${status.why}.`;
+  if (status.kind === "refused") return `Refused: ${status.why}.`;
+  if (status.kind === "replaced") return `Old spelling of --${status.by}.`;
+  return defaultText === "" ? help : `${help} Default: ${defaultText}`;
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > width) {
+      lines.push(" ".repeat(indent) + line);
+      line = "";
+    }
+    line += line === "" ? word : ` ${word}`;
+  }
+  return [...lines, " ".repeat(indent) + line];
+}

@@ -1,0 +1,34 @@
+import type { UntypedHandleCall } from "@grpc/grpc-js";
+import type { DataPlane } from "../data-plane.ts";
+import { statisticsFields } from "./convert.ts";
+import { logSettingsMethod } from "./log-settings.ts";
+import type { GrpcOptions } from "./options.ts";
+import { repositoryMethods } from "./repository.ts";
+import { unaryMethod } from "./unary-method.ts";
+import type { Answer } from "./unary-method.ts";
+
+/** Every method that runs no model: health, metadata, config, statistics, the repository, logging. */
+export function controlMethods(
+  plane: DataPlane,
+  options: GrpcOptions,
+): Readonly<Record<string, UntypedHandleCall>> {
+  const method = (name: string, answer: Answer): UntypedHandleCall =>
+    unaryMethod(name, answer, options.log);
+  return {
+    ServerLive: method("ServerLive", () => ({ live: plane.live() })),
+    ServerReady: method("ServerReady", async () => ({ ready: await plane.ready() })),
+    ServerMetadata: method("ServerMetadata", () => plane.server),
+    ModelReady: method("ModelReady", async ({ name, version }) => ({
+      ready: await plane.modelReady(name, version),
+    })),
+    ModelMetadata: method("ModelMetadata", ({ name, version }) => plane.metadata(name, version)),
+    ModelConfig: method("ModelConfig", async ({ name, version }) => ({
+      config: await plane.config(name, version),
+    })),
+    ModelStatistics: method("ModelStatistics", async ({ name, version }) => ({
+      modelStats: (await plane.statistics(name, version)).map(statisticsFields),
+    })),
+    ...repositoryMethods(plane, options.log),
+    LogSettings: logSettingsMethod(options),
+  };
+}

@@ -1,0 +1,61 @@
+import type { handleServerStreamingCall, UntypedHandleCall } from "@grpc/grpc-js";
+import { messages } from "../../repository/proto-files.ts";
+import type { DataPlane } from "../data-plane.ts";
+import { callStatus, clientError } from "./error-status.ts";
+import type { GrpcOptions } from "./options.ts";
+import type { OpenCall } from "./stream.ts";
+import { encode, unaryMethod } from "./unary-method.ts";
+
+/** How often a watcher's status is looked at again, in milliseconds. */
+const watchInterval = 1000;
+
+type ServingStatus = "SERVING" | "NOT_SERVING";
+
+/** `grpc.health.v1.Health`: every service it is asked about is the whole server, as with the reference. */
+export function healthMethods(
+  plane: DataPlane,
+  options: GrpcOptions,
+  open: Set<OpenCall>,
+): Readonly<Record<string, UntypedHandleCall>> {
+  return {
+    Check: unaryMethod(
+      "grpc.health.v1.HealthCheck",
+      async () => ({ status: await servingStatus(plane) }),
+      options.log,
+    ),
+    Watch: watch(plane, options, open),
+  };
+}
+
+/** Sends the status at once, and again whenever it has changed. */
+function watch(
+  plane: DataPlane,
+  { log }: GrpcOptions,
+  open: Set<OpenCall>,
+): handleServerStreamingCall<Buffer, Buffer> {
+  const response = messages().type("grpc.health.v1.HealthCheckResponse");
+  return (call) => {
+    let last: ServingStatus | undefined;
+    const look = async (): Promise<void> => {
+      const status = await servingStatus(plane);
+      if (status === last || call.writableEnded || call.destroyed) return;
+      last = status;
+      call.write(encode(response, { status }));
+    };
+    const lookOrFail = (): void => {
+      look().catch((error: unknown) => call.emit("error", callStatus(clientError(error, log))));
+    };
+    lookOrFail();
+    const timer = setInterval(lookOrFail, watchInterval).unref();
+    const watcher = { close: () => call.end() };
+    open.add(watcher);
+    call.on("close", () => {
+      clearInterval(timer);
+      open.delete(watcher);
+    });
+  };
+}
+
+async function servingStatus(plane: DataPlane): Promise<ServingStatus> {
+  return (await plane.ready()) ? "SERVING" : "NOT_SERVING";
+}

@@ -1,0 +1,184 @@
+import type { ServerDuplexStream } from "@grpc/grpc-js";
+import type { Call } from "../../protocol/call.ts";
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
+import type { DataPlane } from "../data-plane.ts";
+import { callOf, forwardedHeaders } from "./call-context.ts";
+import { inferenceRequest } from "./decode-request.ts";
+import { encodeStreamError, encodeStreamResponse } from "./encode-response.ts";
+import { callStatus, clientError } from "./error-status.ts";
+import { emptyFinalResponse } from "./infer-parameters.ts";
+import { isDecoupled } from "./inference.ts";
+import type { GrpcOptions } from "./options.ts";
+import { readRequest } from "./request-message.ts";
+import type { RequestMessage } from "./request-message.ts";
+
+/** Requests of one stream that may be under way; the client's next ones wait in the connection. */
+const maxInflight = 128;
+
+/** The response parameter that tells the last response to a request from those before it. */
+const finalResponse = "triton_final_response";
+
+/** A place in the order of answers: one-response models answer in the order of their requests. */
+interface Turn {
+  /** Every earlier one has been answered. */
+  readonly come: Promise<unknown>;
+  /** Lets the next one go ahead as soon as this one's turn has come. */
+  readonly pass: () => void;
+}
+
+/** The requests and responses of one ModelStreamInfer call. */
+export class InferStream {
+  readonly #plane: DataPlane;
+  readonly #options: GrpcOptions;
+  readonly #duplex: ServerDuplexStream<Buffer, Buffer>;
+  /** A failed request ends the call with its status, instead of being told of in a response. */
+  readonly #endsOnError: boolean;
+  readonly #calls = new Set<Call>();
+  #lastTurn: Promise<unknown> = Promise.resolve();
+  #takesMore = true;
+  #goingAway = false;
+  #over = false;
+  #drained: PromiseWithResolvers<void> | undefined;
+
+  constructor(plane: DataPlane, options: GrpcOptions, duplex: ServerDuplexStream<Buffer, Buffer>) {
+    this.#plane = plane;
+    this.#options = options;
+    this.#duplex = duplex;
+    this.#endsOnError = duplex.metadata.get("triton_grpc_error")[0] === "true";
+    duplex.on("data", (bytes: Buffer) => this.#take(bytes));
+    duplex.on("end", () => this.#takeNoMore());
+    duplex.on("drain", () => this.#drained?.resolve());
+    duplex.on("cancelled", () => this.#abandon());
+  }
+
+  /** Answers what it has taken, then ends the call for a server that goes away. */
+  close(): void {
+    this.#duplex.pause();
+    this.#goingAway = true;
+    this.#takesMore = false;
+    this.#endWhenIdle();
+  }
+
+  #takeNoMore(): void {
+    this.#takesMore = false;
+    this.#endWhenIdle();
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#over) return;
+    let message: RequestMessage;
+    try {
+      message = readRequest(bytes);
+    } catch (error) {
+      this.#end(error);
+      return;
+    }
+    const call = callOf(this.#duplex.metadata);
+    this.#calls.add(call);
+    if (this.#calls.size >= maxInflight) this.#duplex.pause();
+    void this.#serve(message, call, this.#nextTurn()).then(() => this.#finish(call));
+  }
+
+  #nextTurn(): Turn {
+    const come = this.#lastTurn;
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    this.#lastTurn = promise;
+    return { come, pass: () => resolve(come) };
+  }
+
+  /** Never rejects. */
+  async #serve(message: RequestMessage, call: Call, turn: Turn): Promise<void> {
+    try {
+      const model = await this.#plane.model(message.modelName, message.modelVersion);
+      const { headerForwardPattern } = this.#options;
+      const headers = forwardedHeaders(this.#duplex.metadata, headerForwardPattern);
+      const request = inferenceRequest(message, headers);
+      if (isDecoupled(model)) {
+        turn.pass();
+        await this.#answerOften(message, request, call);
+        return;
+      }
+      const response = await this.#plane.infer(request, call);
+      await turn.come;
+      await this.#write(encodeStreamResponse(withFinal(response, true)));
+    } catch (error) {
+      await turn.come;
+      await this.#fail(message, error);
+    } finally {
+      turn.pass();
+    }
+  }
+
+  /** Whether a response is the last one is known only after it: an empty one says so to those who asked for it. */
+  async #answerOften(
+    message: RequestMessage,
+    request: InferenceRequest,
+    call: Call,
+  ): Promise<void> {
+    for await (const response of this.#plane.stream(request, call)) {
+      await this.#write(encodeStreamResponse(withFinal(response, false)));
+    }
+    if (message.parameters?.get(emptyFinalResponse) === true) {
+      await this.#write(encodeStreamResponse(emptyResponse(message)));
+    }
+  }
+
+  async #fail(message: RequestMessage, cause: unknown): Promise<void> {
+    if (this.#over) return;
+    if (this.#endsOnError) {
+      this.#end(cause);
+      return;
+    }
+    const error = clientError(cause, this.#options.log);
+    await this.#write(encodeStreamError(error.message, emptyResponse(message)));
+  }
+
+  /** Resolves when there is room for the next one. */
+  async #write(bytes: Buffer): Promise<void> {
+    if (this.#over || this.#duplex.write(bytes)) return;
+    this.#drained ??= Promise.withResolvers();
+    await this.#drained.promise;
+    this.#drained = undefined;
+  }
+
+  #finish(call: Call): void {
+    this.#calls.delete(call);
+    if (this.#over) return;
+    if (this.#takesMore) this.#duplex.resume();
+    else this.#endWhenIdle();
+  }
+
+  #endWhenIdle(): void {
+    if (this.#calls.size > 0 || this.#over) return;
+    if (this.#goingAway) {
+      this.#end(new InferenceError(StatusCode.Unavailable, "server is shutting down"));
+      return;
+    }
+    this.#over = true;
+    this.#duplex.end();
+  }
+
+  /** Ends the call with an error's status. */
+  #end(cause: unknown): void {
+    this.#abandon();
+    this.#duplex.emit("error", callStatus(clientError(cause, this.#options.log)));
+  }
+
+  /** Nobody listens any more: whatever is under way may be dropped. */
+  #abandon(): void {
+    this.#over = true;
+    for (const call of this.#calls) call.cancel();
+    this.#drained?.resolve();
+  }
+}
+
+function withFinal(response: InferenceResponse, final: boolean): InferenceResponse {
+  return { ...response, parameters: new Map(response.parameters).set(finalResponse, final) };
+}
+
+/** The end of the answers to a request, without an answer. */
+function emptyResponse({ modelName, id }: RequestMessage): InferenceResponse {
+  const parameters = new Map([[finalResponse, true]]);
+  return { modelName, modelVersion: "", id, outputs: [], parameters };
+}

@@ -1,0 +1,73 @@
+import { ServerCredentials } from "@grpc/grpc-js";
+import type { ChannelOptions } from "@grpc/grpc-js";
+import type { Logger } from "../../telemetry/logger.ts";
+import type { LogSettings } from "../../telemetry/log-settings.ts";
+import { largestMessageBytes } from "./encode-response.ts";
+
+/** What the command line says about the gRPC server. */
+export interface GrpcOptions {
+  readonly log: Logger;
+  readonly logSettings: LogSettings;
+  /** Without it connections are not encrypted. */
+  readonly tls?: GrpcTls;
+  /** Request headers with a match anywhere in their name become request parameters. */
+  readonly headerForwardPattern?: RegExp;
+  readonly keepalive?: GrpcKeepalive;
+}
+
+/** PEM texts of `--grpc-server-cert`, `--grpc-server-key` and `--grpc-root-cert`. */
+export interface GrpcTls {
+  readonly certificate: Buffer;
+  readonly key: Buffer;
+  /** Who signs clients' certificates; the system's authorities when it is left out. */
+  readonly rootCertificate?: Buffer;
+  /** Clients must show a certificate, too. */
+  readonly mutual: boolean;
+}
+
+/** The `--grpc-keepalive-…` and `--grpc-max-connection-age…` flags, in milliseconds; absent ones keep the defaults. */
+export interface GrpcKeepalive {
+  /** Between pings on a connection; 2 hours by default. */
+  readonly timeMs?: number;
+  /** For the answer to a ping; 20 seconds by default. */
+  readonly timeoutMs?: number;
+  /** After so long a connection takes no new call; no bound by default. */
+  readonly maxConnectionAgeMs?: number;
+  /** So long may calls on such a connection run on; no bound by default. */
+  readonly maxConnectionAgeGraceMs?: number;
+}
+
+/** Calls that one connection may have open; a client with more of them waits. */
+const maxConcurrentStreams = 10_000;
+
+const longestTimer = 2 ** 31 - 1;
+
+/** The settings of grpc-js for these options. */
+export function channelOptions({ keepalive = {} }: GrpcOptions): ChannelOptions {
+  return {
+    "grpc.max_receive_message_length": largestMessageBytes,
+    "grpc.max_send_message_length": largestMessageBytes,
+    "grpc.max_concurrent_streams": maxConcurrentStreams,
+    "grpc.enable_channelz": 0,
+    "grpc.keepalive_time_ms": timer(keepalive.timeMs ?? 7_200_000),
+    "grpc.keepalive_timeout_ms": timer(keepalive.timeoutMs ?? 20_000),
+    ...(keepalive.maxConnectionAgeMs && {
+      "grpc.max_connection_age_ms": timer(keepalive.maxConnectionAgeMs),
+    }),
+    ...(keepalive.maxConnectionAgeGraceMs && {
+      "grpc.max_connection_age_grace_ms": timer(keepalive.maxConnectionAgeGraceMs),
+    }),
+  };
+}
+
+export function serverCredentials({ tls }: GrpcOptions): ServerCredentials {
+  if (!tls) return ServerCredentials.createInsecure();
+  const { certificate, key, rootCertificate = null, mutual } = tls;
+  const pair = { cert_chain: certificate, private_key: key };
+  return ServerCredentials.createSsl(rootCertificate, [pair], mutual);
+}
+
+/** What a timer can hold; longer ones would end at once. */
+function timer(milliseconds: number): number {
+  return Math.min(milliseconds, longestTimer);
+}

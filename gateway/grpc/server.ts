@@ -1,0 +1,88 @@
+import { createServer } from "node:net";
+import type { Server as NetServer, Socket } from "node:net";
+import { Server } from "@grpc/grpc-js";
+import type { DataPlane } from "../data-plane.ts";
+import { controlMethods } from "./control.ts";
+import { widenWindows } from "./flow-control.ts";
+import { healthMethods } from "./health.ts";
+import { modelInfer } from "./inference.ts";
+import { channelOptions, serverCredentials } from "./options.ts";
+import type { GrpcOptions } from "./options.ts";
+import { addService } from "./services.ts";
+import { modelStreamInfer } from "./stream.ts";
+import type { OpenCall } from "./stream.ts";
+
+export interface GrpcAddress {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** Several processes or threads may listen on the port and share its connections. */
+  readonly reusePort?: boolean;
+}
+
+/** A gRPC server that speaks the v2 protocol and the standard health check. */
+export interface GrpcServer {
+  /** Resolves with the port; rejects with the system's error when the address cannot be had. */
+  listen(address: GrpcAddress): Promise<number>;
+  /** Takes no new call and resolves when every open one has ended; those left when the signal comes are cut off. */
+  close(signal: AbortSignal): Promise<void>;
+}
+
+export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcServer {
+  const open = new Set<OpenCall>();
+  const server = new Server(channelOptions(options));
+  addService(server, "inference.GRPCInferenceService", {
+    ...controlMethods(plane, options),
+    ModelInfer: modelInfer(plane, options),
+    ModelStreamInfer: modelStreamInfer(plane, options, open),
+  });
+  addService(server, "grpc.health.v1.Health", healthMethods(plane, options, open));
+  const connections = server.createConnectionInjector(serverCredentials(options));
+  widenWindows(server);
+  const sockets = new Set<Socket>();
+  const listener = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    connections.injectConnection(socket);
+  });
+  // grpc-js' own forceShutdown() leaves connections open while channelz is off.
+  const cutOff = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    listen: (address) => listen(listener, address),
+    close: async (signal) => {
+      const ended = Promise.all([stopListening(listener), shutDown(server)]);
+      for (const call of open) call.close();
+      signal.addEventListener("abort", cutOff, { once: true });
+      if (signal.aborted) cutOff();
+      await ended;
+      signal.removeEventListener("abort", cutOff);
+    },
+  };
+}
+
+function listen(listener: NetServer, address: GrpcAddress): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  listener.once("error", reject);
+  listener.listen({ ...address }, () => {
+    listener.off("error", reject);
+    const bound = listener.address();
+    resolve(typeof bound === "object" && bound ? bound.port : address.port);
+  });
+  return promise;
+}
+
+function stopListening(listener: NetServer): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (listener.listening) listener.close(() => resolve());
+  else resolve();
+  return promise;
+}
+
+/** Tells clients to take their next calls elsewhere; resolves when the last connection has ended. */
+function shutDown(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.tryShutdown(() => resolve());
+  return promise;
+}

@@ -1,0 +1,46 @@
+import type { handleUnaryCall } from "@grpc/grpc-js";
+import type { Type } from "protobufjs";
+import { messages } from "../../repository/proto-files.ts";
+import type { Logger } from "../../telemetry/logger.ts";
+import { callStatus, clientError } from "./error-status.ts";
+import { malformed } from "./wire-reader.ts";
+
+/** What a message holds by its fields' names in camelCase; the `.proto` files say of what types. */
+export type Fields = ReturnType<Type["toObject"]>;
+
+/** Answers one kind of request. */
+export type Answer = (request: Fields) => object | Promise<object>;
+
+/**
+ * A method off the hot path: its messages go through protobufjs' reflection.
+ * @param name of its messages without `Request` and `Response`, with the package unless it is `inference`.
+ */
+export function unaryMethod(
+  name: string,
+  answer: Answer,
+  log: Logger,
+): handleUnaryCall<Buffer, Buffer> {
+  const request = messages().type(`${name}Request`);
+  const response = messages().type(`${name}Response`);
+  return async (unary, respond) => {
+    try {
+      respond(null, encode(response, await answer(decode(request, unary.request))));
+    } catch (error) {
+      respond(callStatus(clientError(error, log)));
+    }
+  };
+}
+
+/** The fields of a message, with defaults where it leaves them out. */
+function decode(type: Type, bytes: Buffer): Fields {
+  try {
+    return type.toObject(type.decode(bytes), { defaults: true, longs: Number });
+  } catch {
+    throw malformed();
+  }
+}
+
+export function encode(type: Type, fields: object): Buffer {
+  const bytes = type.encode(type.fromObject(fields)).finish();
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

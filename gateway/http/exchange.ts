@@ -1,0 +1,74 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import type { Context, Handler } from "hono";
+import { anonymous, Call } from "../../protocol/call.ts";
+import type { Logger } from "../../telemetry/logger.ts";
+import { clientError, errorJson, httpStatus } from "./error-status.ts";
+
+/** The environment of all handlers: node's own request and response. */
+export interface HttpEnv {
+  readonly Bindings: HttpBindings;
+}
+export type HttpContext = Context<HttpEnv>;
+export type HttpHandler = Handler<HttpEnv>;
+
+/** One call over HTTP on node's own objects: bodies and answers do not pass through web streams, which cost more than all else. */
+export interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly call: Call;
+  readonly modelName: string;
+  /** "" where the path has none. */
+  readonly modelVersion: string;
+}
+
+/** Makes a handler of a function that answers on node's response itself, and that may throw until it has begun to. */
+export function exchangeHandler(
+  log: Logger,
+  answer: (exchange: Exchange) => Promise<void>,
+): HttpHandler {
+  return (context) => {
+    const exchange = exchangeOf(context);
+    answer(exchange).catch((error: unknown) => sendError(exchange.outgoing, error, log));
+    return RESPONSE_ALREADY_SENT;
+  };
+}
+
+function exchangeOf(context: HttpContext): Exchange {
+  const { incoming, outgoing } = context.env;
+  const { traceparent } = incoming.headers;
+  const parent = typeof traceparent === "string" ? traceparent : undefined;
+  const call = new Call(anonymous, performance.now(), parent);
+  outgoing.once("close", () => {
+    if (!outgoing.writableFinished) call.cancel();
+  });
+  return { incoming, outgoing, call, ...pathModel(context) };
+}
+
+/** The model that the path names. */
+export function pathModel(context: HttpContext): { modelName: string; modelVersion: string } {
+  return {
+    modelName: context.req.param("model") ?? "",
+    modelVersion: context.req.param("version") ?? "",
+  };
+}
+
+/** Answers with JSON text. */
+export function sendJson(outgoing: ServerResponse, status: number, json: string): void {
+  outgoing.writeHead(status, [
+    "Content-Type",
+    "application/json",
+    "Content-Length",
+    String(Buffer.byteLength(json)),
+  ]);
+  outgoing.end(json);
+}
+
+/** Answers with an error; an answer that has already begun is cut off, so that nobody takes it for whole. */
+export function sendError(outgoing: ServerResponse, cause: unknown, log: Logger): void {
+  const error = clientError(cause, log);
+  if (outgoing.headersSent) outgoing.destroy();
+  else if (!outgoing.destroyed)
+    sendJson(outgoing, httpStatus[error.code], errorJson(error.message));
+}

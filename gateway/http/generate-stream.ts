@@ -1,0 +1,50 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { generateReply } from "../../protocol/generate-json.ts";
+import type { DataPlane } from "../data-plane.ts";
+import { clientError, errorJson } from "./error-status.ts";
+import { exchangeHandler } from "./exchange.ts";
+import type { HttpHandler } from "./exchange.ts";
+import { readGenerate } from "./generate.ts";
+import type { HttpOptions } from "./options.ts";
+
+/**
+ * `POST …/generate_stream`: as many responses as the model gives, each a server-sent event as soon as it is there.
+ * An error before the first is an ordinary error; one after it is an event, because the status has been sent.
+ */
+export function generateStreamHandler(plane: DataPlane, options: HttpOptions): HttpHandler {
+  return exchangeHandler(options.log, async (exchange) => {
+    const { outgoing, call } = exchange;
+    const request = await readGenerate(plane, options, exchange);
+    try {
+      for await (const response of plane.stream(request, call)) {
+        await sendEvent(outgoing, generateReply(response));
+      }
+    } catch (error) {
+      if (!outgoing.headersSent) throw error;
+      await sendEvent(outgoing, errorJson(clientError(error, options.log).message));
+    }
+    begin(outgoing);
+    outgoing.end();
+  });
+}
+
+function begin(outgoing: ServerResponse): void {
+  if (outgoing.headersSent) return;
+  outgoing.writeHead(200, [
+    "Content-Type",
+    "text/event-stream; charset=utf-8",
+    "Cache-Control",
+    "no-cache",
+  ]);
+}
+
+/** Waits for a client that reads slowly: the model then waits, too, and nothing piles up here. */
+async function sendEvent(outgoing: ServerResponse, json: string): Promise<void> {
+  begin(outgoing);
+  if (outgoing.write(`data: ${json}\n\n`) || outgoing.destroyed) return;
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(outgoing, "drain", { signal }), once(outgoing, "close", { signal })]);
+  settled.abort();
+}

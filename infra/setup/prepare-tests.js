@@ -1,0 +1,12 @@
+import { bringDebianPackage, onPath } from "./debian.js";
+import { bringNode } from "./node.js";
+import { installPackages } from "./packages.js";
+import { installPython } from "./python.js";
+
+/** Everything that the tests need beside the sources. */
+export async function prepareTests() {
+  await bringNode();
+  await installPackages();
+  await installPython();
+  if (!onPath("prometheus")) await bringDebianPackage("prometheus");
+}

@@ -1,0 +1,41 @@
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { bringDebianPackage } from "./debian.js";
+import { local, root } from "./paths.js";
+import { execute, step } from "./progress.js";
+import { unlessStamped } from "./stamp.js";
+
+const folder = local("venv");
+const python = path.join(folder, "bin", "python");
+const requirements = path.join(root, "test", "requirements.txt");
+
+/** Makes the Python environment of the tests: the clients that users have. The server itself needs no Python. */
+export function installPython() {
+  return unlessStamped({
+    stamp: path.join(folder, ".tidepool-stamp"),
+    inputs: [requirements],
+    work: () => step("installing the Python packages of the tests", install),
+  });
+}
+
+async function install() {
+  rmSync(folder, { recursive: true, force: true });
+  await execute("python3", ["-m", "venv", "--without-pip", folder]);
+  await execute(python, [await pip(), "install", "--quiet", "--requirement", requirements]);
+}
+
+/** A pip to start with: Debian leaves it out of Python, and packs it as a wheel, which runs as it is. */
+async function pip() {
+  const wheels = path.join("usr", "share", "python-wheels");
+  const system = findPip(path.join("/", wheels));
+  if (system !== undefined) return system;
+  const brought = findPip(path.join(await bringDebianPackage("python3-pip-whl"), wheels));
+  if (brought === undefined) throw new Error("the package python3-pip-whl has no pip in it");
+  return brought;
+}
+
+function findPip(wheels) {
+  if (!existsSync(wheels)) return undefined;
+  const wheel = readdirSync(wheels).find((file) => /^pip-.*\.whl$/u.test(file));
+  return wheel && path.join(wheels, wheel, "pip");
+}

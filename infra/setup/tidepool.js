@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+/** The program `tidepool`: runs any command with a node that can, where the machine's own is too old. */
+import path from "node:path";
+import { command } from "./command.js";
+import { launch } from "./launch.js";
+import { bringNode } from "./node.js";
+import { root } from "./paths.js";
+
+await command(async () => {
+  await bringNode();
+  const main = path.join(root, "cli", "main.ts");
+  return launch([main, ...process.argv.slice(2)], { cwd: process.cwd() });
+});

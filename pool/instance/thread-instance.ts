@@ -1,0 +1,241 @@
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import type { InstanceSettings } from "../backend/backend.ts";
+import type { Batcher } from "../scheduler/batch.ts";
+import { systemClock, type Clock } from "../scheduler/clock.ts";
+import type { PendingRequest } from "../scheduler/scheduler.ts";
+import type { Answer } from "./messages.ts";
+import type { ExecutionTimings, ModelInstance } from "./model-instance.ts";
+import { ThreadLink } from "./thread-link.ts";
+
+/** More than this is never put ahead of a running execution, */
+const maxOutstanding = 32;
+/** nor more than this much work. */
+const maxOutstandingNanoseconds = 1_000_000;
+/** How much the newest duration counts in the mean of the recent ones. */
+const newestShare = 0.2;
+const firstBackoffMilliseconds = 100;
+const longestBackoffMilliseconds = 30_000;
+
+interface Outstanding {
+  readonly requests: readonly PendingRequest[];
+  readonly mergeNanoseconds: number;
+  readonly resolve: (timings: ExecutionTimings) => void;
+  readonly reject: (error: InferenceError) => void;
+}
+
+export interface ThreadInstanceOptions {
+  readonly name: string;
+  readonly settings: InstanceSettings;
+  readonly batcher: Batcher;
+  /** Told when there may be room again. */
+  readonly onRoom: () => void;
+  readonly clock?: Clock;
+  /** The thread's own file, where it is not the usual one. */
+  readonly script?: URL;
+}
+
+/**
+ * A model instance in a thread of its own, because a running model blocks its thread. When the thread dies, what it had
+ * fails and another one is started, later and later while that keeps failing.
+ */
+export class ThreadInstance implements ModelInstance {
+  readonly name: string;
+  readonly #options: ThreadInstanceOptions;
+  readonly #clock: Clock;
+  readonly #outstanding = new Map<number, Outstanding>();
+  #link: ThreadLink | undefined;
+  #nextId = 0;
+  #meanNanoseconds = 0;
+  #backoffMilliseconds = firstBackoffMilliseconds;
+  #cancelRestart: (() => void) | undefined;
+  #closed = false;
+
+  private constructor(options: ThreadInstanceOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Resolves when the model is loaded; rejects with the reason that it could not be. */
+  static async start(options: ThreadInstanceOptions): Promise<ThreadInstance> {
+    const instance = new ThreadInstance(options);
+    await instance.#open();
+    return instance;
+  }
+
+  async #open(): Promise<void> {
+    const { settings, script } = this.#options;
+    const link = await ThreadLink.open(
+      settings,
+      { answered: (answers) => this.#answered(answers), gone: (cause) => this.#gone(cause) },
+      script,
+    );
+    if (this.#closed) await link.close();
+    else this.#link = link;
+  }
+
+  /** False while the thread is down. */
+  get alive(): boolean {
+    return this.#link !== undefined;
+  }
+
+  /** Executions handed over and not answered. */
+  get outstanding(): number {
+    return this.#outstanding.size;
+  }
+
+  get hasRoom(): boolean {
+    if (!this.#link) return false;
+    const { size } = this.#outstanding;
+    return (
+      size === 0 ||
+      (size < maxOutstanding && size * this.#meanNanoseconds < maxOutstandingNanoseconds)
+    );
+  }
+
+  async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
+    try {
+      return await this.#execute(requests);
+    } catch (error) {
+      const failure = InferenceError.from(error);
+      if (requests.length < 2 || !this.#link || failure.code === StatusCode.Unavailable)
+        throw failure;
+      return this.#executeApart(requests);
+    }
+  }
+
+  /** One bad request must not fail those it happened to meet in a batch, so each gets a run of its own. */
+  async #executeApart(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
+    const all = {
+      computeInputNanoseconds: 0,
+      computeInferNanoseconds: 0,
+      computeOutputNanoseconds: 0,
+    };
+    await Promise.all(
+      requests.map(async (pending) => {
+        try {
+          const one = await this.#execute([pending]);
+          all.computeInputNanoseconds += one.computeInputNanoseconds;
+          all.computeInferNanoseconds += one.computeInferNanoseconds;
+          all.computeOutputNanoseconds += one.computeOutputNanoseconds;
+        } catch (error) {
+          pending.sink.fail(InferenceError.from(error));
+        }
+      }),
+    );
+    return all;
+  }
+
+  #execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
+    const link = this.#link;
+    if (!link) return Promise.reject(this.#down("is being restarted"));
+    const started = performance.now();
+    const { batcher } = this.#options;
+    const valid = requests.map(({ request }) => request);
+    const inputs = batcher.merge(valid);
+    const outputs = batcher.outputs(valid);
+    this.#refuseUnknown(link, inputs, outputs);
+    const mergeNanoseconds = nanosecondsSince(started);
+    return new Promise((resolve, reject) => {
+      const id = this.#nextId++;
+      link.send({ id, inputs, outputs }, this.#outstanding.size === 0);
+      this.#outstanding.set(id, { requests, mergeNanoseconds, resolve, reject });
+    });
+  }
+
+  #refuseUnknown(
+    link: ThreadLink,
+    inputs: readonly { readonly name: string }[],
+    outputs: readonly string[],
+  ): void {
+    const input = inputs.find(({ name }) => !link.takes(name));
+    const output = outputs.find((name) => !link.gives(name));
+    if (!input && output === undefined) return;
+    const subject = input ? `input '${input.name}'` : `output '${output}'`;
+    const text = `unexpected inference ${subject} for model '${this.#options.settings.modelName}'`;
+    throw new InferenceError(StatusCode.InvalidArg, text);
+  }
+
+  #answered(answers: readonly Answer[]): void {
+    this.#backoffMilliseconds = firstBackoffMilliseconds;
+    for (const answer of answers) {
+      const outstanding = this.#outstanding.get(answer.id);
+      this.#outstanding.delete(answer.id);
+      if (!outstanding) continue;
+      if ("error" in answer) outstanding.reject(answer.error);
+      else this.#deliver(outstanding, answer);
+    }
+    this.#options.onRoom();
+  }
+
+  #deliver(
+    { requests, mergeNanoseconds, resolve, reject }: Outstanding,
+    answer: Exclude<Answer, { error: unknown }>,
+  ): void {
+    const started = performance.now();
+    const computeInputNanoseconds = mergeNanoseconds + answer.inputNanoseconds;
+    const computeInferNanoseconds = answer.inferNanoseconds;
+    this.#meanNanoseconds += newestShare * (computeInferNanoseconds - this.#meanNanoseconds);
+    try {
+      const responses = this.#options.batcher.split(
+        requests.map(({ request }) => request),
+        answer.outputs,
+      );
+      for (const [i, { sink }] of requests.entries()) sink.send(responses[i], true);
+    } catch (error) {
+      reject(InferenceError.from(error));
+      return;
+    }
+    resolve({
+      computeInputNanoseconds,
+      computeInferNanoseconds,
+      computeOutputNanoseconds: nanosecondsSince(started),
+    });
+  }
+
+  #gone(cause: Error): void {
+    this.#link = undefined;
+    this.#failOutstanding("died while it ran the request", cause);
+    this.#restartLater();
+  }
+
+  #failOutstanding(problem: string, cause?: Error): void {
+    const all = [...this.#outstanding.values()];
+    this.#outstanding.clear();
+    for (const { reject } of all) reject(this.#down(problem, cause));
+  }
+
+  #restartLater(): void {
+    if (this.#closed) return;
+    this.#cancelRestart = this.#clock.after(this.#backoffMilliseconds, () => void this.#restart());
+    this.#backoffMilliseconds = Math.min(2 * this.#backoffMilliseconds, longestBackoffMilliseconds);
+  }
+
+  async #restart(): Promise<void> {
+    try {
+      await this.#open();
+      this.#options.onRoom();
+    } catch {
+      this.#restartLater();
+    }
+  }
+
+  #down(problem: string, cause?: Error): InferenceError {
+    const text = `model '${this.#options.settings.modelName}': instance '${this.name}' ${problem}`;
+    return new InferenceError(StatusCode.Unavailable, text, { cause });
+  }
+
+  /** Ends the thread and frees its memory; what still runs is given up. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelRestart?.();
+    const link = this.#link;
+    this.#link = undefined;
+    this.#failOutstanding("was unloaded while it ran the request");
+    await link?.close();
+  }
+}
+
+function nanosecondsSince(started: number): number {
+  return Math.round((performance.now() - started) * 1e6);
+}

@@ -1,0 +1,227 @@
+import type {
+  BatchStatistics,
+  ModelStatistics,
+  StatisticDuration,
+} from "../protocol/statistics.ts";
+import { LatencyHistogram } from "../telemetry/latency-histogram.ts";
+import {
+  failureReasons,
+  type FailureReason,
+  type InferencePhase,
+  type ModelObservation,
+} from "../telemetry/model-observation.ts";
+import type { ExecutionTimings } from "./instance/model-instance.ts";
+import type { PendingRequest } from "./scheduler/scheduler.ts";
+
+/** What the statistics say about whom: one version from its load to its unload. */
+export interface StatisticsSubject {
+  readonly name: string;
+  readonly version: string;
+  /** `metric_tags` of the model's config. */
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/**
+ * Counts what the schedulers of one loaded version do, for the statistics endpoint and for the metrics.
+ * It starts at zero with every load, as the reference does. All times are on the scheduler's clock, in milliseconds.
+ */
+export class ModelStatisticsRecorder {
+  readonly #subject: StatisticsSubject;
+  readonly #request = new Phase();
+  readonly #queue = new Phase();
+  readonly #computeInput = new Phase();
+  readonly #computeInfer = new Phase();
+  readonly #computeOutput = new Phase();
+  readonly #batches = new Map<number, BatchStatistics>();
+  readonly #failures: Record<FailureReason, number>;
+  #failedNanoseconds = 0;
+  #success = 0;
+  #inferenceCount = 0;
+  #executionCount = 0;
+  #lastInference = 0;
+  #pending = 0;
+  #loadSeconds = 0;
+
+  constructor(subject: StatisticsSubject) {
+    this.#subject = subject;
+    this.#failures = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
+  }
+
+  /** The version can answer now; this is how long that took. */
+  loaded(seconds: number): void {
+    this.#loadSeconds = seconds;
+  }
+
+  /** A request waits in its scheduler. */
+  enqueued(): void {
+    this.#pending++;
+  }
+
+  /** So many wait no longer. */
+  dequeued(requests: number): void {
+    this.#pending -= requests;
+  }
+
+  /**
+   * An execution has answered its requests. What they spent neither on inputs, inference nor outputs they spent waiting:
+   * in the scheduler, or ready on their instance.
+   */
+  executed(requests: readonly PendingRequest[], timings: ExecutionTimings, now: number): void {
+    const { computeInputNanoseconds, computeInferNanoseconds, computeOutputNanoseconds } = timings;
+    const compute = computeInputNanoseconds + computeInferNanoseconds + computeOutputNanoseconds;
+    const batchSize = this.#answered(requests, compute, now);
+    this.#success += requests.length;
+    this.#inferenceCount += batchSize;
+    this.#computeInput.add(computeInputNanoseconds, requests.length);
+    this.#computeInfer.add(computeInferNanoseconds, requests.length);
+    this.#computeOutput.add(computeOutputNanoseconds, requests.length);
+    this.#countExecution(batchSize, timings);
+  }
+
+  /** An execution has failed, and with it each of its requests. */
+  executionFailed(requests: readonly PendingRequest[], startedAt: number, now: number): void {
+    let batchSize = 0;
+    for (const { request, enqueuedAt } of requests) {
+      batchSize += itemsOf(request.batchSize);
+      this.failed("BACKEND", now - enqueuedAt);
+    }
+    const computeInferNanoseconds = (now - startedAt) * nanosecondsPerMillisecond;
+    this.#countExecution(batchSize, { ...noTimings, computeInferNanoseconds });
+  }
+
+  /** A request has failed after so many milliseconds. */
+  failed(reason: FailureReason, milliseconds: number): void {
+    this.#failures[reason]++;
+    this.#failedNanoseconds += milliseconds * nanosecondsPerMillisecond;
+  }
+
+  /** For the statistics endpoint. */
+  snapshot(): ModelStatistics {
+    const success = this.#success;
+    const failed = failureReasons.reduce((sum, reason) => sum + this.#failures[reason], 0);
+    return {
+      name: this.#subject.name,
+      version: this.#subject.version,
+      lastInference: this.#lastInference,
+      inferenceCount: this.#inferenceCount,
+      executionCount: this.#executionCount,
+      inferenceStats: {
+        success: this.#request.duration(success),
+        fail: duration(failed, this.#failedNanoseconds),
+        queue: this.#queue.duration(success),
+        computeInput: this.#computeInput.duration(success),
+        computeInfer: this.#computeInfer.duration(success),
+        computeOutput: this.#computeOutput.duration(success),
+        cacheHit: duration(0, 0),
+        cacheMiss: duration(0, 0),
+      },
+      batchStats: [...this.#batches.values()]
+        .toSorted((a, b) => a.batchSize - b.batchSize)
+        .map(rounded),
+      responseStats: {},
+    };
+  }
+
+  /** For the metrics. */
+  observe(): ModelObservation {
+    const phases: Record<InferencePhase, Phase> = {
+      request: this.#request,
+      queue: this.#queue,
+      computeInput: this.#computeInput,
+      computeInfer: this.#computeInfer,
+      computeOutput: this.#computeOutput,
+    };
+    return {
+      ...this.#subject,
+      success: this.#success,
+      failures: { ...this.#failures },
+      inferenceCount: this.#inferenceCount,
+      executionCount: this.#executionCount,
+      pending: this.#pending,
+      loadSeconds: this.#loadSeconds,
+      phases,
+    };
+  }
+
+  /** Times each request as a whole; gives the items of the batch. */
+  #answered(requests: readonly PendingRequest[], compute: number, now: number): number {
+    let batchSize = 0;
+    for (const { request, enqueuedAt } of requests) {
+      const nanoseconds = (now - enqueuedAt) * nanosecondsPerMillisecond;
+      this.#request.add(nanoseconds, 1);
+      this.#queue.add(Math.max(0, nanoseconds - compute), 1);
+      batchSize += itemsOf(request.batchSize);
+    }
+    return batchSize;
+  }
+
+  #countExecution(batchSize: number, timings: ExecutionTimings): void {
+    let batch = this.#batches.get(batchSize);
+    if (!batch) this.#batches.set(batchSize, (batch = emptyBatch(batchSize)));
+    add(batch.computeInput, timings.computeInputNanoseconds);
+    add(batch.computeInfer, timings.computeInferNanoseconds);
+    add(batch.computeOutput, timings.computeOutputNanoseconds);
+    this.#executionCount++;
+    this.#lastInference = Date.now();
+  }
+}
+
+/** The time that successful requests spent in one phase. */
+class Phase {
+  readonly histogram = new LatencyHistogram();
+  #nanoseconds = 0;
+
+  get microseconds(): number {
+    return this.#nanoseconds / 1000;
+  }
+
+  /** As many requests spent so many nanoseconds each. */
+  add(nanoseconds: number, requests: number): void {
+    this.#nanoseconds += nanoseconds * requests;
+    this.histogram.observe(nanoseconds / 1000, requests);
+  }
+
+  duration(count: number): StatisticDuration {
+    return duration(count, this.#nanoseconds);
+  }
+}
+
+const nanosecondsPerMillisecond = 1e6;
+
+const noTimings: ExecutionTimings = {
+  computeInputNanoseconds: 0,
+  computeInferNanoseconds: 0,
+  computeOutputNanoseconds: 0,
+};
+
+/** A request without a batch dimension is one item. */
+function itemsOf(batchSize: number): number {
+  return Math.max(1, batchSize);
+}
+
+function duration(count: number, nanoseconds: number): StatisticDuration {
+  return { count, nanoseconds: Math.round(nanoseconds) };
+}
+
+function add(sum: StatisticDuration, nanoseconds: number): void {
+  sum.count++;
+  sum.nanoseconds += nanoseconds;
+}
+
+function emptyBatch(batchSize: number): BatchStatistics {
+  return {
+    batchSize,
+    computeInput: duration(0, 0),
+    computeInfer: duration(0, 0),
+    computeOutput: duration(0, 0),
+  };
+}
+
+function rounded(batch: BatchStatistics): BatchStatistics {
+  return {
+    batchSize: batch.batchSize,
+    computeInput: duration(batch.computeInput.count, batch.computeInput.nanoseconds),
+    computeInfer: duration(batch.computeInfer.count, batch.computeInfer.nanoseconds),
+    computeOutput: duration(batch.computeOutput.count, batch.computeOutput.nanoseconds),
+  };
+}

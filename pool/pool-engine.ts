@@ -1,0 +1,155 @@
+import type { Call } from "../protocol/call.ts";
+import { datatypeOfConfig } from "../protocol/datatype.ts";
+import type { Engine, LoadOptions, ServedModel, UnloadOptions } from "../protocol/engine.ts";
+import { InferenceError, StatusCode } from "../protocol/error.ts";
+import type { InferenceResponse } from "../protocol/inference.ts";
+import type { ModelMetadata, TensorMetadata } from "../protocol/metadata.ts";
+import type { ModelConfig, ModelInput, ModelOutput } from "../protocol/model-config.ts";
+import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
+import type { ModelStatistics } from "../protocol/statistics.ts";
+import { validRequest, type ValidInferenceRequest } from "../protocol/valid-request.ts";
+import type { ModelObservation } from "../telemetry/model-observation.ts";
+import type { ModelLifecycle } from "./model-lifecycle.ts";
+import { ResponseStream, SingleResponse } from "./response-sinks.ts";
+import { type Clock, systemClock } from "./scheduler/clock.ts";
+import type { ResponseSink } from "./scheduler/scheduler.ts";
+
+/** What the engine asks of those who load and unload models. */
+export type RunningModels = Pick<
+  ModelLifecycle,
+  "find" | "versions" | "running" | "ready" | "index" | "load" | "unload" | "close"
+>;
+
+export interface PoolEngineOptions {
+  /** Ready only while every model answers that should; otherwise as long as the server runs. */
+  readonly strictReadiness: boolean;
+  /** @defaultValue systemClock */
+  readonly clock?: Clock;
+}
+
+/** Serves models in this process: finds the version that a request is for and hands it to that version's scheduler. */
+export class PoolEngine implements Engine {
+  readonly #models: RunningModels;
+  readonly #strictReadiness: boolean;
+  readonly #clock: Clock;
+  #closing = false;
+
+  constructor(models: RunningModels, options: PoolEngineOptions) {
+    this.#models = models;
+    this.#strictReadiness = options.strictReadiness;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  async ready(): Promise<boolean> {
+    return !this.#closing && (this.#models.ready() || !this.#strictReadiness);
+  }
+
+  async modelReady(name: string, version: string): Promise<boolean> {
+    try {
+      return !this.#closing && this.#models.find(name, version).instances.healthy;
+    } catch (error) {
+      if (error instanceof InferenceError && notThere.has(error.code)) return false;
+      throw error;
+    }
+  }
+
+  model(name: string, version: string): ServedModel {
+    this.#checkOpen();
+    return this.#models.find(name, version).model;
+  }
+
+  async metadata(name: string, version: string): Promise<ModelMetadata> {
+    const { model } = this.#models.find(name, version);
+    const asked = version === "" ? this.#models.versions(name) : [{ model }];
+    const versions = asked.map((running) => running.model.version);
+    return { name, versions, ...tensorMetadata(model.config) };
+  }
+
+  infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse> {
+    return new Promise((resolve, reject) => {
+      this.#enqueue(request, call, new SingleResponse(resolve, reject));
+    });
+  }
+
+  async *stream(request: ValidInferenceRequest, call: Call): AsyncIterable<InferenceResponse> {
+    const responses = new ResponseStream();
+    this.#enqueue(request, call, responses);
+    let complete = false;
+    try {
+      yield* responses;
+      complete = true;
+    } finally {
+      if (!complete) call.cancel();
+    }
+  }
+
+  async statistics(name: string, version: string): Promise<readonly ModelStatistics[]> {
+    const ofModel = name === "" ? this.#models.running() : this.#models.versions(name);
+    if (name !== "" && ofModel.length === 0) {
+      throw new InferenceError(StatusCode.InvalidArg, `requested model '${name}' is not available`);
+    }
+    const wanted = ofModel.filter(({ model }) => version === "" || model.version === version);
+    if (version !== "" && wanted.length === 0) {
+      const text = `requested model version is not available for model '${name}'`;
+      throw new InferenceError(StatusCode.InvalidArg, text);
+    }
+    return wanted.map(({ statistics }) => statistics.snapshot());
+  }
+
+  /** What the metrics read at a scrape. */
+  *observations(): Iterable<ModelObservation> {
+    for (const { statistics } of this.#models.running()) yield statistics.observe();
+  }
+
+  repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]> {
+    return this.#models.index(onlyReady);
+  }
+
+  async load(name: string, options: LoadOptions): Promise<void> {
+    this.#checkOpen();
+    await this.#models.load(name, options);
+  }
+
+  async unload(name: string, options: UnloadOptions): Promise<void> {
+    this.#checkOpen();
+    await this.#models.unload(name, options);
+  }
+
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closing = true;
+    if (signal.aborted) return;
+    const givenUp = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([this.#models.close(), givenUp]);
+  }
+
+  #enqueue(request: ValidInferenceRequest, call: Call, sink: ResponseSink): void {
+    this.#checkOpen();
+    const { model, scheduler } = this.#models.find(request.modelName, request.modelVersion);
+    // A load may have put another version in place since the request was checked.
+    const current = request.model === model ? request : validRequest(model, request);
+    scheduler.enqueue({ request: current, call, sink, enqueuedAt: this.#clock.now() });
+  }
+
+  #checkOpen(): void {
+    if (this.#closing)
+      throw new InferenceError(StatusCode.Unavailable, "the server is shutting down");
+  }
+}
+
+const notThere: ReadonlySet<StatusCode> = new Set([StatusCode.NotFound, StatusCode.Unavailable]);
+
+function tensorMetadata(config: ModelConfig): Omit<ModelMetadata, "name" | "versions"> {
+  const batch = config.maxBatchSize > 0 ? [-1] : [];
+  const metadata = (tensors: readonly (ModelInput | ModelOutput)[]): TensorMetadata[] =>
+    tensors.flatMap(({ name, dataType, dims }) => {
+      const datatype = datatypeOfConfig(dataType);
+      return datatype ? [{ name, datatype, shape: [...batch, ...dims] }] : [];
+    });
+  return {
+    platform: config.platform || config.backend,
+    inputs: metadata(config.input),
+    outputs: metadata(config.output),
+  };
+}

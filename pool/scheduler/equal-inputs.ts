@@ -1,0 +1,29 @@
+import type { ModelConfig } from "../../protocol/model-config.ts";
+import type { Shape } from "../../protocol/shape.ts";
+import type { PendingRequest } from "./scheduler.ts";
+
+/**
+ * Compiles, for one model, the question whether two requests fit into one batch: they bring the same inputs, and
+ * the inputs of variable size agree in every dimension but the first.
+ */
+export function mayShareBatch(
+  config: ModelConfig,
+): (first: PendingRequest, other: PendingRequest) => boolean {
+  const variable = new Set(
+    config.input.filter((input) => input.dims.includes(-1)).map((input) => input.name),
+  );
+  const optional = config.input.some((input) => input.optional);
+  if (variable.size === 0 && !optional) return () => true;
+  return ({ request: first }, { request: other }) =>
+    first.inputs.length === other.inputs.length &&
+    other.inputs.every((input) => {
+      const counterpart = first.inputs.find((candidate) => candidate.name === input.name);
+      return (
+        counterpart && (!variable.has(input.name) || sameItemShape(counterpart.shape, input.shape))
+      );
+    });
+}
+
+function sameItemShape(left: Shape, right: Shape): boolean {
+  return left.length === right.length && left.every((size, i) => i === 0 || size === right[i]);
+}

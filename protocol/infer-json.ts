@@ -1,0 +1,155 @@
+import { BinaryTail } from "./binary-data.ts";
+import { isDatatype } from "./datatype.ts";
+import type { Datatype } from "./datatype.ts";
+import { InferenceError, StatusCode } from "./error.ts";
+import type { InferenceRequest, RequestedOutput } from "./inference.ts";
+import { asArray, asBoolean, asString, asUnsigned, member, requiredMember } from "./json-access.ts";
+import { decodeJson, readJson } from "./json-text.ts";
+import type { JsonDocument } from "./json-text.ts";
+import type { Parameters } from "./parameters.ts";
+import { requestParameters } from "./request-parameters.ts";
+import type { Shape } from "./shape.ts";
+import { tensorFromJson } from "./tensor-from-json.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** What a request's path and headers say about it. */
+export interface RequestTarget {
+  readonly modelName: string;
+  /** "" where the path has none. */
+  readonly modelVersion: string;
+  /** Headers that the server forwards as parameters. */
+  readonly forwarded: Parameters;
+}
+
+/** The outputs that the client wants as binary data behind the JSON. */
+export type BinaryOutputs = "all" | ReadonlySet<string>;
+
+/** A request as it came over HTTP, and how it wants its answer. */
+export interface ParsedInfer {
+  readonly request: InferenceRequest;
+  readonly binaryOutputs: BinaryOutputs;
+}
+
+/** Reads the JSON head of an infer request; tensors with binary data are views on the tail. */
+export function parseInfer(head: Uint8Array, tail: Uint8Array, target: RequestTarget): ParsedInfer {
+  return readJson(decodeJson(head), (document) =>
+    parseDocument(document, new BinaryTail(tail), target),
+  );
+}
+
+function parseDocument(
+  document: JsonDocument,
+  tail: BinaryTail,
+  { modelName, modelVersion, forwarded }: RequestTarget,
+): ParsedInfer {
+  const { root } = document;
+  const inputs = asArray(requiredMember(root, "inputs"), "Unable to parse 'inputs': ");
+  const outputs = asArray(member(root, "outputs") ?? [], "Unable to parse 'outputs': ");
+  const id = asString(member(root, "id") ?? "", "Unable to parse 'id': ");
+  const parameters = requestParameters(document, forwarded);
+  for (const input of inputs) checkDataSource(input);
+  const request: InferenceRequest = {
+    modelName,
+    modelVersion,
+    id,
+    inputs: inputs.map((input) => inputTensor(input, document.exact, tail, modelName)),
+    outputs: outputs.map(requestedOutput),
+    parameters: parameters.parameters,
+    priority: parameters.priority,
+    timeoutMicroseconds: parameters.timeoutMicroseconds,
+    ...(parameters.sequence && { sequence: parameters.sequence }),
+  };
+  if (tail.left > 0) {
+    throw invalid(`unexpected additional input data for model '${modelName}'`);
+  }
+  const all = outputs.length === 0 && parameters.binaryDataOutput;
+  return { request, binaryOutputs: all ? "all" : binaryNames(outputs) };
+}
+
+function invalid(text: string): InferenceError {
+  return new InferenceError(StatusCode.InvalidArg, text);
+}
+
+/** A tensor's elements come from exactly one place. */
+function checkDataSource(input: unknown): void {
+  const parameters = member(input, "parameters");
+  const data = member(input, "data") !== undefined;
+  const binary = member(parameters, "binary_data_size") !== undefined;
+  const shared = member(parameters, "shared_memory_region") !== undefined;
+  if (Number(data) + Number(binary) + Number(shared) === 1) return;
+  const set = `${data ? " 'data'" : ""}${binary ? " 'binary_data_size'" : ""}${shared ? " 'shared_memory_region'" : ""}`;
+  throw invalid(
+    "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
+      `'shared_memory_region' in 'parameters'. But ${set ? `set${set}` : "no field is set"}`,
+  );
+}
+
+function inputTensor(input: unknown, exact: boolean, tail: BinaryTail, modelName: string): Tensor {
+  const name = asString(requiredMember(input, "name"), "Unable to parse 'name': ");
+  const datatype = asDatatype(requiredMember(input, "datatype"), name);
+  const shape = asShape(requiredMember(input, "shape"));
+  const parameters = member(input, "parameters");
+  const size = member(parameters, "binary_data_size");
+  if (size !== undefined) {
+    const expected = asUnsigned(size, "Unable to parse 'binary_data_size': ");
+    const bytes = tail.take(expected);
+    if (bytes) return { name, datatype, shape, bytes };
+    throw invalid(
+      `unexpected size for input '${name}', expecting ${expected - tail.left} additional bytes for model '${modelName}'`,
+    );
+  }
+  refuseSharedMemory(parameters);
+  const data = member(input, "data");
+  return { name, datatype, shape, bytes: tensorFromJson({ datatype, shape, data, exact }) };
+}
+
+function asDatatype(value: unknown, inputName: string): Datatype {
+  const text = asString(value, "Unable to parse 'datatype': ");
+  if (isDatatype(text)) return text;
+  throw invalid(`invalid datatype for input ${inputName}`);
+}
+
+function asShape(value: unknown): Shape {
+  return asArray(value, "Unable to parse 'shape': ").map((dimension) =>
+    asUnsigned(dimension, "Unable to parse 'shape': "),
+  );
+}
+
+/** No region can be registered, so none can be found. */
+function refuseSharedMemory(parameters: unknown): void {
+  const region = member(parameters, "shared_memory_region");
+  if (region === undefined) return;
+  const name = asString(region, "Unable to parse 'shared_memory_region': ");
+  throw new InferenceError(StatusCode.NotFound, `Unable to find shared memory region: '${name}'`);
+}
+
+function requestedOutput(output: unknown): RequestedOutput {
+  const name = asString(requiredMember(output, "name"), "Unable to parse 'name': ");
+  const parameters = member(output, "parameters");
+  if (parameters === undefined) return { name };
+  const classes = member(parameters, "classification");
+  if (member(parameters, "shared_memory_region") !== undefined) {
+    if (classes !== undefined) throw invalid(sharedMemoryConflict("classification"));
+    if (wantsBinary(output)) throw invalid(sharedMemoryConflict("binary_data"));
+    refuseSharedMemory(parameters);
+  }
+  const classification = asUnsigned(classes ?? 0, "Unable to set 'classification': ");
+  return classification > 0 ? { name, classification } : { name };
+}
+
+function sharedMemoryConflict(field: string): string {
+  return `Output can't set both 'shared_memory_region' and '${field}'`;
+}
+
+function wantsBinary(output: unknown): boolean {
+  const wish = member(member(output, "parameters"), "binary_data");
+  return asBoolean(wish ?? false, "Unable to parse 'binary_data': ");
+}
+
+const noNames: BinaryOutputs = new Set();
+
+function binaryNames(outputs: readonly unknown[]): BinaryOutputs {
+  const binary = outputs.filter(wantsBinary);
+  if (binary.length === 0) return noNames;
+  return new Set(binary.map((output) => String(member(output, "name"))));
+}

@@ -1,0 +1,98 @@
+import type { LoadOptions } from "../protocol/engine.ts";
+import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { checkModelName } from "./model-name.ts";
+import type { ModelStore, StoredModel } from "./model-store.ts";
+import { OverrideStore } from "./override-store.ts";
+import { type RepositoryModel, resolveModel } from "./repository-model.ts";
+
+/** A name in the repository; no model can be loaded under one that several stores have. */
+export interface ListedModel {
+  readonly name: string;
+  readonly ambiguous: boolean;
+}
+
+/** All stores as one: what models there are, and all that a load must know of one of them. */
+export class ModelRepository {
+  readonly #stores: readonly ModelStore[];
+
+  constructor(stores: readonly ModelStore[]) {
+    this.#stores = stores;
+  }
+
+  /** Sorted by name. */
+  async list(): Promise<readonly ListedModel[]> {
+    const lists = await Promise.all(this.#stores.map((store) => store.list()));
+    const counts = new Map<string, number>();
+    for (const name of lists.flat()) counts.set(name, (counts.get(name) ?? 0) + 1);
+    return [...counts]
+      .map(([name, count]) => ({ name, ambiguous: count > 1 }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** True for a name that some store has. */
+  async has(name: string): Promise<boolean> {
+    return (await this.list()).some((listed) => listed.name === name);
+  }
+
+  /** For every name a text that changes when its model does; also when it turns readable or ambiguous. */
+  async fingerprints(): Promise<ReadonlyMap<string, string>> {
+    const names = (await this.list()).map(({ name }) => name);
+    const found = new Map<string, string>();
+    // One after another: this runs again and again behind the server's back, and must not take the disk from it.
+    for (const name of names) found.set(name, await this.#fingerprint(name));
+    return found;
+  }
+
+  /**
+   * The model as it is now, with what the load request brings along put in place of it.
+   * Rejects when there is no such model, more than one, or a config that cannot be read.
+   */
+  async read(name: string, options: LoadOptions = {}): Promise<RepositoryModel> {
+    checkModelName(name);
+    if (options.files && options.files.size > 0) return this.#readOverride(name, options);
+    const [found, another] = await this.#find(name);
+    if (!found)
+      throw new InferenceError(StatusCode.NotFound, "model not found in any model repository");
+    if (another)
+      throw new InferenceError(StatusCode.InvalidArg, "not unique across all model repositories");
+    return resolveModel(found.store, found.model, options.config);
+  }
+
+  async #readOverride(name: string, options: LoadOptions): Promise<RepositoryModel> {
+    if (options.config === undefined)
+      throw new InferenceError(
+        StatusCode.InvalidArg,
+        "load parameter 'config' must be specified for model file override",
+      );
+    const store = await OverrideStore.write(name, options.files ?? new Map());
+    try {
+      const model = await store.read(name);
+      if (!model) throw new Error("the override's folder is gone");
+      return { ...resolveModel(store, model, options.config), release: () => store.release() };
+    } catch (error) {
+      await store.release();
+      throw error;
+    }
+  }
+
+  async #find(name: string): Promise<readonly FoundModel[]> {
+    const models = await Promise.all(
+      this.#stores.map(async (store) => ({ store, model: await store.read(name) })),
+    );
+    return models.filter((found): found is FoundModel => found.model !== undefined);
+  }
+
+  async #fingerprint(name: string): Promise<string> {
+    try {
+      return (await this.#find(name)).map(({ model }) => model.fingerprint).join(" ");
+    } catch (error) {
+      // Not to be read just now: that is a state like another, and its load will tell why.
+      return `error: ${InferenceError.from(error).message}`;
+    }
+  }
+}
+
+interface FoundModel {
+  readonly store: ModelStore;
+  readonly model: StoredModel;
+}

@@ -1,0 +1,60 @@
+import type { ModelConfig } from "../protocol/model-config.ts";
+import { inferBackend } from "./complete-config.ts";
+import { parseConfigJson } from "./config-json.ts";
+import { parseConfigPbtxt } from "./config-pbtxt.ts";
+import type { LocalVersion, ModelStore, StoredModel } from "./model-store.ts";
+import { chooseVersions } from "./version-policy.ts";
+
+/** A model as a load finds it: its config understood, its versions chosen, its files not fetched yet. */
+export interface RepositoryModel {
+  readonly name: string;
+  /** Parsed and with its backend known; the model's own graph may still complete it. */
+  readonly config: ModelConfig;
+  /** Those that the version policy wants, ascending; perhaps none. */
+  readonly versions: readonly RepositoryVersion[];
+  /** The load is over. Versions that were fetched keep their files until they are released themselves. */
+  release(): Promise<void>;
+}
+
+export interface RepositoryVersion {
+  readonly version: number;
+  /** Equal texts: the same files. */
+  readonly fingerprint: string;
+  fetch(): Promise<LocalVersion>;
+}
+
+/** Reads the config, or the JSON given instead of it, and chooses the versions to serve. */
+export function resolveModel(
+  store: ModelStore,
+  model: StoredModel,
+  configJson?: string,
+): RepositoryModel {
+  const config = inferBackend(parseConfig(model, configJson), model.name, firstVersionFiles(model));
+  const chosen = new Set(
+    chooseVersions(
+      config.versionPolicy,
+      model.versions.map(({ version }) => version),
+    ),
+  );
+  const versions = model.versions
+    .filter(({ version }) => chosen.has(version))
+    .map(({ version, fingerprint }) => ({
+      version,
+      fingerprint,
+      fetch: () => store.fetch(model, version),
+    }));
+  return { name: model.name, config, versions, release: async () => {} };
+}
+
+function parseConfig(model: StoredModel, configJson: string | undefined): ModelConfig {
+  if (configJson !== undefined) return parseConfigJson(configJson);
+  return parseConfigPbtxt(model.config?.text ?? "", model.config?.fileName ?? "config.pbtxt");
+}
+
+/** The reference looks into the version whose name sorts first as text: "10" before "2". */
+function firstVersionFiles(model: StoredModel): readonly string[] {
+  const [first] = model.versions.toSorted((a, b) =>
+    String(a.version) < String(b.version) ? -1 : 1,
+  );
+  return first?.files ?? [];
+}

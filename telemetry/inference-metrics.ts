@@ -1,0 +1,189 @@
+import { latencyBoundsMicroseconds } from "./latency-histogram.ts";
+import type { Labels, MetricFamily, MetricSample } from "./metric-family.ts";
+import type { MetricsConfig } from "./metrics-config.ts";
+import {
+  failureReasons,
+  inferencePhases,
+  type InferencePhase,
+  type ModelObservation,
+} from "./model-observation.ts";
+import { quantileOf } from "./quantile.ts";
+
+interface Observed {
+  readonly model: ModelObservation;
+  readonly labels: Labels;
+}
+
+/** The stem of each phase's metric names, and what its help says. */
+const phaseNames: Readonly<Record<InferencePhase, readonly [stem: string, help: string]>> = {
+  request: ["request", "inference request duration in microseconds (includes cached requests)"],
+  queue: ["queue", "inference queuing duration in microseconds (includes cached requests)"],
+  computeInput: [
+    "compute_input",
+    "compute input duration in microseconds (does not include cached requests)",
+  ],
+  computeInfer: [
+    "compute_infer",
+    "compute inference duration in microseconds (does not include cached requests)",
+  ],
+  computeOutput: [
+    "compute_output",
+    "inference compute output duration in microseconds (does not include cached requests)",
+  ],
+};
+
+/** The bound of each bucket as its label says it; the last holds everything. */
+const bucketLabels = [...latencyBoundsMicroseconds.map(String), "+Inf"];
+
+/**
+ * What the models did, under the names that dashboards and alerts for Triton know. Beside every duration counter stand
+ * the buckets of a histogram, `<counter>_bucket`, which add up over servers: `histogram_quantile` takes them as they are.
+ */
+export function inferenceMetrics(
+  models: Iterable<ModelObservation>,
+  config: MetricsConfig,
+): readonly MetricFamily[] {
+  const observed = [...models].map((model) => ({ model, labels: labelsOf(model) }));
+  return [
+    ...requestCounters(observed),
+    ...(config.counterLatencies
+      ? inferencePhases.flatMap((phase) => durations(observed, phase))
+      : []),
+    ...gauges(observed),
+    ...(config.summaryLatencies
+      ? inferencePhases.flatMap((phase) => summary(observed, phase, config.summaryQuantiles))
+      : []),
+  ];
+}
+
+function labelsOf({ name, version, tags }: ModelObservation): Labels {
+  const labels: [string, string][] = [
+    ["model", name],
+    ["version", version],
+    ...Object.entries(tags).map(([tag, value]): [string, string] => [labelName(tag), value]),
+  ];
+  return Object.fromEntries(labels.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** A tag may have any name, a label may not; the underscore keeps tags apart from the labels that are ours. */
+function labelName(tag: string): string {
+  return `_${tag.replaceAll(/[^a-zA-Z0-9_]/gu, "_")}`;
+}
+
+function requestCounters(observed: readonly Observed[]): readonly MetricFamily[] {
+  return [
+    {
+      name: "nv_inference_request_success",
+      help: "Number of successful inference requests, all batch sizes",
+      type: "counter",
+      samples: each(observed, ({ success }) => success),
+    },
+    {
+      name: "nv_inference_request_failure",
+      help: "Number of failed inference requests, all batch sizes",
+      type: "counter",
+      samples: observed.flatMap(({ model, labels: { version = "", ...labels } }) =>
+        failureReasons.map((reason) => ({
+          labels: { ...labels, reason, version },
+          value: model.failures[reason],
+        })),
+      ),
+    },
+    {
+      name: "nv_inference_count",
+      help: "Number of inferences performed (does not include cached requests)",
+      type: "counter",
+      samples: each(observed, ({ inferenceCount }) => inferenceCount),
+    },
+    {
+      name: "nv_inference_exec_count",
+      help: "Number of model executions performed (does not include cached requests)",
+      type: "counter",
+      samples: each(observed, ({ executionCount }) => executionCount),
+    },
+  ];
+}
+
+function durations(observed: readonly Observed[], phase: InferencePhase): readonly MetricFamily[] {
+  const [stem, help] = phaseNames[phase];
+  const name = `nv_inference_${stem}_duration_us`;
+  return [
+    {
+      name,
+      help: `Cumulative ${help}`,
+      type: "counter",
+      samples: each(observed, ({ phases }) => Math.round(phases[phase].microseconds)),
+    },
+    {
+      name: `${name}_bucket`,
+      help: `Number of successful requests by ${help}, up to and with the bound le`,
+      type: "counter",
+      samples: observed.flatMap(({ model, labels }) =>
+        model.phases[phase].histogram.cumulative().map((value, bucket) => ({
+          labels: { le: bucketLabels[bucket] ?? "", ...labels },
+          value,
+        })),
+      ),
+    },
+  ];
+}
+
+function gauges(observed: readonly Observed[]): readonly MetricFamily[] {
+  return [
+    {
+      name: "nv_inference_pending_request_count",
+      help: "Instantaneous number of pending requests awaiting execution per-model.",
+      type: "gauge",
+      samples: each(observed, ({ pending }) => pending),
+    },
+    {
+      name: "nv_model_load_duration_secs",
+      help: "Model load time in seconds",
+      type: "gauge",
+      samples: each(observed, ({ loadSeconds }) => loadSeconds),
+    },
+  ];
+}
+
+/** A summary's series, as families of their own: the estimates, and the count and sum that they stand on. */
+function summary(
+  observed: readonly Observed[],
+  phase: InferencePhase,
+  quantiles: readonly number[],
+): readonly MetricFamily[] {
+  const [stem, help] = phaseNames[phase];
+  const name = `nv_inference_${stem}_summary_us`;
+  return [
+    {
+      name,
+      help: `Summary of ${help}, estimated from its buckets`,
+      type: "gauge",
+      samples: observed.flatMap(({ model, labels }) => {
+        const cumulative = model.phases[phase].histogram.cumulative();
+        return quantiles.map((quantile) => ({
+          labels: { ...labels, quantile: String(quantile) },
+          value: quantileOf(quantile, latencyBoundsMicroseconds, cumulative),
+        }));
+      }),
+    },
+    {
+      name: `${name}_count`,
+      help: `Number of requests in the summary of ${help}`,
+      type: "counter",
+      samples: each(observed, ({ phases }) => phases[phase].histogram.cumulative().at(-1) ?? 0),
+    },
+    {
+      name: `${name}_sum`,
+      help: `Cumulative ${help}`,
+      type: "counter",
+      samples: each(observed, ({ phases }) => Math.round(phases[phase].microseconds)),
+    },
+  ];
+}
+
+function each(
+  observed: readonly Observed[],
+  value: (model: ModelObservation) => number,
+): readonly MetricSample[] {
+  return observed.map(({ model, labels }) => ({ labels, value: value(model) }));
+}

@@ -1,0 +1,22 @@
+import type { MetricFamily } from "./metric-family.ts";
+import { prometheusText } from "./prometheus-text.ts";
+
+/** Something with metrics, asked at every scrape and at no other time. */
+export type MetricSource = () => Iterable<MetricFamily>;
+
+/**
+ * What a scrape reads. The values live where they are counted; a scrape asks for them, so that counting costs an
+ * addition and nobody keeps a second copy.
+ */
+export class MetricsRegistry {
+  readonly #sources: MetricSource[] = [];
+
+  add(source: MetricSource): void {
+    this.#sources.push(source);
+  }
+
+  /** All metrics in Prometheus' text format. */
+  text(): Promise<string> {
+    return prometheusText(this.#sources.flatMap((source) => [...source()]));
+  }
+}

@@ -1,0 +1,40 @@
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { describe, expect, it } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+
+function tidepool(...args: readonly string[]): { code: number | null; out: string; err: string } {
+  const main = path.resolve(import.meta.dirname, "../../cli/main.ts");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    encoding: "utf8",
+  });
+  return { code: status, out: stdout, err: stderr };
+}
+
+describe("tidepool", () => {
+  it("prints its version", () => {
+    expect(tidepool("--version")).toMatchObject({ code: 0, out: `tidepool ${manifest.version}\n` });
+  });
+
+  it("prints help", () => {
+    expect(tidepool("--help").out).toContain("Usage: tidepool <command>");
+    expect(tidepool("serve", "--help").out).toContain("--model-repository=<path>");
+  });
+
+  it.each([
+    [[], "tidepool: given no command, expected serve"],
+    [["severe"], "tidepool: given 'severe', expected serve"],
+    [["serve", "--http-prt=1"], "tidepool: unknown flag --http-prt; did you mean --http-port?"],
+    [["serve"], "tidepool: --model-repository: given nothing"],
+    [
+      ["serve", "--model-repository=.", "--metrics-config=x=1"],
+      "tidepool: metrics config: given 'x'",
+    ],
+    [["serve", "--model-repository=/nowhere"], "tidepool: model repository"],
+  ])("ends with 2 and one line for %j", (args, message) => {
+    const { code, out, err } = tidepool(...args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(message);
+    expect(err.trim().split("\n")).toHaveLength(1);
+  });
+});

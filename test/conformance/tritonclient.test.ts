@@ -1,0 +1,41 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expectations, readDifferences, runCases, type Observation } from "./cases.ts";
+import { startTidepool, type RunningServer } from "./servers.ts";
+
+const expected = expectations();
+
+describe("tidepool serve, asked by tritonclient", () => {
+  let server: RunningServer | undefined;
+  let observations = new Map<string, Observation>();
+
+  beforeAll(async () => {
+    server = await startTidepool();
+    observations = await runCases(server);
+  }, 180_000);
+
+  afterAll(async () => {
+    await server?.stop();
+  });
+
+  it.each([...expected.keys()])("%s", (title) => {
+    const { case: _, ...seen } = observations.get(title) ?? { case: title, failed: "did not run" };
+    expect(seen).toEqual({ observed: expected.get(title) });
+  });
+
+  it("is expected to answer in every case", () => {
+    expect([...observations.keys()].filter((title) => !expected.has(title))).toEqual([]);
+  });
+});
+
+describe("docs/protocol-differences.md", () => {
+  it("gives the reason of every difference from the reference", () => {
+    const page = readFileSync(
+      path.join(import.meta.dirname, "../../docs/protocol-differences.md"),
+      "utf8",
+    );
+    const reasons = new Set(readDifferences().map((difference) => difference.reason));
+    expect([...reasons].filter((reason) => !page.includes(reason))).toEqual([]);
+  });
+});

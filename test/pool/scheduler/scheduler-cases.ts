@@ -1,0 +1,166 @@
+import { expect, it } from "vitest";
+import { InferenceError, StatusCode } from "../../../protocol/error.ts";
+import { turn } from "../../helpers/fake-clock.ts";
+import type { SchedulerStand } from "../../helpers/scheduler-stand.ts";
+
+/** What every scheduler owes its requests. The stand's model runs one item at a time on one instance. */
+export function schedulerCases(createStand: () => SchedulerStand): void {
+  it("runs requests in the order in which they came", async () => {
+    const stand = createStand();
+    await stand.send("a", "b", "c");
+    expect(stand.ran).toEqual(["a"]);
+    await stand.finish(0);
+    await stand.finish(1);
+    expect(stand.ran).toEqual(["a", "b", "c"]);
+  });
+
+  it("answers each request through its own sink", async () => {
+    const stand = createStand();
+    const [a, b] = await stand.send("a", "b");
+    await stand.finish(0);
+    expect(a?.sink).toMatchObject({ ended: true, responses: [{ id: "a" }] });
+    expect(b?.sink).toMatchObject({ ended: false, responses: [] });
+  });
+
+  it("keeps requests while no instance has room", async () => {
+    const stand = createStand();
+    await stand.send("a");
+    await stand.send("b", "c");
+    await stand.clock.advance(60_000);
+    expect(stand.ran).toEqual(["a"]);
+    expect(stand.scheduler.inflight).toBe(3);
+  });
+
+  it("passes an execution's error to its requests and goes on", async () => {
+    const stand = createStand();
+    const [a, b] = await stand.send("a", "b");
+    stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
+    await turn();
+    expect(a?.sink.error).toMatchObject({ code: "INTERNAL", message: "no luck" });
+    expect(b?.sink.ended).toBe(false);
+    expect(stand.ran).toEqual(["a", "b"]);
+  });
+
+  it("takes a cancelled request out of the line at once", async () => {
+    const stand = createStand();
+    const [, b] = await stand.send("a", "b", "c");
+    b?.call.cancel();
+    expect(b?.sink.error).toMatchObject({
+      code: "CANCELLED",
+      message: "[request id: b] request was cancelled",
+    });
+    expect(stand.scheduler.inflight).toBe(2);
+    await stand.finish(0);
+    expect(stand.ran).toEqual(["a", "c"]);
+  });
+
+  it("never runs a request that was cancelled before it came", async () => {
+    const stand = createStand();
+    const sent = stand.prepare("a");
+    sent.call.cancel();
+    stand.scheduler.enqueue(sent);
+    const late = stand.enqueue("b");
+    await turn();
+    expect(sent.sink.error?.code).toBe("CANCELLED");
+    expect(late.sink.error).toBeUndefined();
+    expect(stand.ran).toEqual(["b"]);
+  });
+
+  it("leaves a request that runs to its execution when the caller hangs up", async () => {
+    const stand = createStand();
+    const [a] = await stand.send("a");
+    a?.call.cancel();
+    expect(a?.sink.ended).toBe(false);
+    await stand.finish(0);
+    expect(a?.sink.responses).toHaveLength(1);
+  });
+
+  it("takes a request out of the line when its timeout has passed", async () => {
+    const stand = createStand();
+    await stand.send("a");
+    const b = stand.enqueue("b", undefined, { timeoutMicroseconds: 5000 });
+    const c = stand.enqueue("", undefined, { timeoutMicroseconds: 2500 });
+    const d = stand.enqueue("d", undefined, { timeoutMicroseconds: 9000 });
+    await turn();
+    await stand.clock.advance(2.4);
+    expect(c.sink.ended).toBe(false);
+    await stand.clock.advance(0.1);
+    const message = "[request id: <id_unknown>] Request timeout expired";
+    expect(c.sink.error).toMatchObject({ code: "UNAVAILABLE", message });
+    expect(b.sink.ended).toBe(false);
+    await stand.clock.advance(2.5);
+    expect(b.sink.error?.message).toBe("[request id: b] Request timeout expired");
+    await stand.finish(0);
+    expect(stand.ran).toEqual(["a", "d"]);
+    expect(d.sink.ended).toBe(false);
+  });
+
+  it("lets no timeout interrupt an execution", async () => {
+    const stand = createStand();
+    const a = stand.enqueue("a", undefined, { timeoutMicroseconds: 1000 });
+    await turn();
+    await stand.clock.advance(5000);
+    await stand.finish(0);
+    expect(a.sink.responses).toHaveLength(1);
+  });
+
+  it("needs one timer however many requests have a timeout", async () => {
+    const stand = createStand();
+    await stand.send("a");
+    for (let i = 1; i < 50; i++)
+      stand.enqueue(`${i}`, undefined, { timeoutMicroseconds: i * 1000 });
+    await turn();
+    expect(stand.clock.timers).toBe(1);
+    await stand.clock.advance(25);
+    expect(stand.scheduler.inflight).toBe(25);
+    stand.enqueue("hasty", undefined, { timeoutMicroseconds: 100 });
+    await turn();
+    expect(stand.clock.timers).toBe(1);
+    await stand.clock.advance(0.1);
+    expect(stand.scheduler.inflight).toBe(25);
+  });
+
+  it("finishes what it has taken, and nothing else, after it was told to stop", async () => {
+    const stand = createStand();
+    const [a, b] = await stand.send("a", "b");
+    let stopped = false;
+    const stop = stand.scheduler.stop().then(() => (stopped = true));
+    const late = stand.enqueue("c");
+    expect(late.sink.error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "[request id: c] model 'm' is being unloaded",
+    });
+    await stand.finish(0);
+    expect(stopped).toBe(false);
+    await stand.finish(1);
+    await stop;
+    expect([a?.sink.responses.length, b?.sink.responses.length]).toEqual([1, 1]);
+    expect(stand.clock.timers).toBe(0);
+  });
+
+  it("stops at once when it has nothing to do", async () => {
+    const stand = createStand();
+    await stand.send("a");
+    await stand.finish(0);
+    await expect(stand.scheduler.stop()).resolves.toBeUndefined();
+  });
+
+  it("counts those that wait, and why others failed", async () => {
+    const stand = createStand();
+    const [, b] = await stand.send("a", "b", "c");
+    expect(stand.statistics.observe().pending).toBe(2);
+    b?.call.cancel();
+    const late = stand.enqueue("d", undefined, { timeoutMicroseconds: 1000 });
+    await turn();
+    await stand.clock.advance(1);
+    expect(late.sink.ended).toBe(true);
+    stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
+    await turn();
+    await stand.finish(1);
+    expect(stand.statistics.observe()).toMatchObject({
+      pending: 0,
+      success: 1,
+      failures: { REJECTED: 1, CANCELED: 1, BACKEND: 1, OTHER: 0 },
+    });
+  });
+}

@@ -1,0 +1,17 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { logDestinations } from "../../telemetry/log-destination.ts";
+
+const folder = mkdtempSync(path.join(tmpdir(), "tidepool-log-"));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("logDestinations", () => {
+  it("writes to a file at once, and makes the folders on the way", async () => {
+    const open = await logDestinations();
+    const file = path.join(folder, "deep", "server.log");
+    open(file).write("one\n");
+    expect(readFileSync(file, "utf8")).toBe("one\n");
+  });
+});
