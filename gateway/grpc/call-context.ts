@@ -16,14 +16,14 @@ export function callOf(metadata: Metadata): Call {
   );
 }
 
-/** The request headers that become parameters of the request; of several with one name the last. */
+/** The request headers that become parameters of the request; several with one name come joined. */
 export function forwardedHeaders(metadata: Metadata, pattern: RegExp | undefined): Parameters {
   if (!pattern) return noParameters;
   const parameters = new Map<string, ParameterValue>();
-  for (const key of Object.keys(metadata.getMap())) {
+  for (const [key, value] of Object.entries(metadata.getMap())) {
     if (!pattern.test(key)) continue;
     if (key.startsWith(reservedPrefix)) throw reservedHeader(key);
-    parameters.set(key, String(metadata.get(key).at(-1)));
+    parameters.set(key, String(value));
   }
   return parameters;
 }

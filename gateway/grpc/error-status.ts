@@ -9,7 +9,7 @@ export interface CallStatus {
 }
 
 /** The gRPC status of each outcome; a new outcome does not compile until it has one. */
-export const grpcStatus: Readonly<Record<StatusCode, status>> = {
+const grpcStatus: Readonly<Record<StatusCode, status>> = {
   [StatusCode.Unknown]: status.UNKNOWN,
   [StatusCode.Internal]: status.INTERNAL,
   [StatusCode.NotFound]: status.NOT_FOUND,

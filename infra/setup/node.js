@@ -25,9 +25,13 @@ export function nodePath() {
   return isRecent(process.versions.node) ? process.execPath : path.join(folder, "bin", "node");
 }
 
-/** The environment in which `node`, `npm` and the development tools are the right ones. */
+/**
+ * The environment in which `node`, `npm` and the development tools are the right ones. The sources are compiled once for
+ * all processes and threads: without this, each loads the compiler, which costs 30 MB and a third of a second.
+ */
 export function environment() {
   return {
+    NODE_COMPILE_CACHE: local("compile-cache"),
     ...process.env,
     PATH: [path.dirname(nodePath()), process.env.PATH].join(path.delimiter),
   };

@@ -56,7 +56,7 @@ describe("listenMetrics", () => {
   });
 
   it("says why it cannot listen", async () => {
-    const again = listenMetrics({ host: "127.0.0.1", port: server.port, text: () => "" });
+    const again = listenMetrics({ host: "127.0.0.1", port: server.port, text: async () => "" });
     await expect(again).rejects.toThrow("EADDRINUSE");
   });
 });
