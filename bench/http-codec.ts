@@ -1,7 +1,6 @@
 import { createServer } from "node:http";
 import type { Server } from "node:http";
 import { connect } from "node:net";
-import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { DataPlane } from "../gateway/data-plane.ts";
@@ -136,7 +135,9 @@ function honoServer(): Server {
 
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
+  const address = server.address();
+  if (typeof address !== "object" || !address) throw new Error("no port");
+  return address.port;
 }
 
 async function wholePath(): Promise<void> {

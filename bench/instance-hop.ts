@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { ServedModel } from "../protocol/engine.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import type { Tensor } from "../protocol/tensor.ts";
 import { startInstances } from "../pool/instance/instance-group.ts";
 import type { InstanceGroup } from "../pool/instance/model-instance.ts";

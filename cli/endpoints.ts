@@ -85,6 +85,7 @@ function openHttp(settings: Settings, plane: DataPlane, log: ServerLog): Promise
     host: settings.httpAddress,
     port: settings.httpPort,
     reusePort: settings.reuseHttpPort,
+    requestMilliseconds: settings.httpRequestTimeoutSecs * 1000,
   });
 }
 

@@ -3,7 +3,7 @@ import { DataPlane } from "../gateway/data-plane.ts";
 import type { Engine } from "../protocol/engine.ts";
 import { logDestinations } from "../telemetry/log-destination.ts";
 import { ServerLog } from "../telemetry/logger.ts";
-import { endSignal, endWithin } from "./drain.ts";
+import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
 import { type Endpoint, openEndpoints } from "./endpoints.ts";
 import { metricsRegistry } from "./metrics.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
@@ -30,7 +30,7 @@ export async function serve({ settings, warnings }: ReadSettings): Promise<numbe
   const log = await openLog(settings);
   process.on("uncaughtException", (err) => {
     log.error("unexpected error; the server ends", { err });
-    process.exit(1);
+    exitAtOnce(1);
   });
   for (const warning of warnings) log.warn(warning);
   const { engine, failures } = await startEngine(settings, log);
@@ -49,9 +49,12 @@ export async function serve({ settings, warnings }: ReadSettings): Promise<numbe
   const clean = await endWithin(settings.exitTimeoutSecs, (overdue) =>
     end({ plane, endpoints, engine, overdue }),
   );
-  if (clean) log.info("ended");
-  else log.error("ended with requests in flight: --exit-timeout-secs was over");
-  return clean ? 0 : 1;
+  if (!clean) {
+    log.error("ended with requests in flight: --exit-timeout-secs was over");
+    exitAtOnce(1);
+  }
+  log.info("ended");
+  return 0;
 }
 
 async function openLog(settings: Settings): Promise<ServerLog> {

@@ -1,5 +1,5 @@
 import { gpuIds } from "../pool/devices.ts";
-import { type LoadFailure, ModelLifecycle } from "../pool/model-lifecycle.ts";
+import { type LoadFailure, ModelLifecycle } from "../pool/lifecycle/model-lifecycle.ts";
 import { PoolEngine } from "../pool/pool-engine.ts";
 import { versionStarter } from "../pool/start-version.ts";
 import { LocalStore } from "../repository/local-store.ts";

@@ -1,5 +1,6 @@
 import type { Call } from "../protocol/call.ts";
-import type { Engine, LoadOptions, ServedModel, UnloadOptions } from "../protocol/engine.ts";
+import type { Engine, LoadOptions, UnloadOptions } from "../protocol/engine.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import type { InferenceRequest, InferenceResponse } from "../protocol/inference.ts";
 import type { ModelMetadata, ServerMetadata } from "../protocol/metadata.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";

@@ -43,7 +43,7 @@ function classifying({ request, sink }: PendingRequest, labels: Labels): Respons
  * Replaces each output that is asked for with `classification: N` by its N greatest values as strings
  * `<value>:<index>[:<label>]`, greatest first, item by item of a batch. Throws INVALID_ARG for a datatype without an order.
  */
-export function classify(
+function classify(
   request: ValidInferenceRequest,
   response: InferenceResponse,
   labels: Labels,

@@ -1,6 +1,7 @@
 import type { Call } from "../protocol/call.ts";
 import { datatypeOfConfig } from "../protocol/datatype.ts";
-import type { Engine, LoadOptions, ServedModel, UnloadOptions } from "../protocol/engine.ts";
+import type { Engine, LoadOptions, UnloadOptions } from "../protocol/engine.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { InferenceResponse } from "../protocol/inference.ts";
 import type { ModelMetadata, TensorMetadata } from "../protocol/metadata.ts";
@@ -9,7 +10,7 @@ import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import { validRequest, type ValidInferenceRequest } from "../protocol/valid-request.ts";
 import type { ModelObservation } from "../telemetry/model-observation.ts";
-import type { ModelLifecycle } from "./model-lifecycle.ts";
+import type { ModelLifecycle } from "./lifecycle/model-lifecycle.ts";
 import { ResponseStream, SingleResponse } from "./response-sinks.ts";
 import { type Clock, systemClock } from "./scheduler/clock.ts";
 import type { ResponseSink } from "./scheduler/scheduler.ts";

@@ -1,4 +1,4 @@
-import type { ServedModel } from "../protocol/engine.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import type { InstanceGroup } from "./instance/model-instance.ts";
 import type { ModelStatisticsRecorder } from "./model-statistics.ts";

@@ -1,15 +1,15 @@
-import type { ServedModel } from "../protocol/engine.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
-import { checkConfig } from "../repository/check-config.ts";
+import { checkConfig } from "../repository/config-check/check-config.ts";
 import { normaliseConfig } from "../repository/complete-config.ts";
-import { checkBackend } from "./backend/backends.ts";
 import { checkOnnx } from "./backend/check-onnx.ts";
 import { completeOnnx } from "./backend/complete-onnx.ts";
 import { withClassification } from "./classification.ts";
 import { startInstances } from "./instance/instance-group.ts";
 import { readLabels } from "./labels.ts";
 import { ModelStatisticsRecorder } from "./model-statistics.ts";
-import { probeVersion, type ProbeOptions } from "./probe.ts";
+import type { GraphFinding } from "./probe/graph-finding.ts";
+import { Probe, type ProbedVersion, type ProbeOptions } from "./probe/probe.ts";
 import type { RunningVersion, StartVersion, VersionSource } from "./running-version.ts";
 import { type Clock, systemClock } from "./scheduler/clock.ts";
 import { directScheduler } from "./scheduler/direct-scheduler.ts";
@@ -36,29 +36,42 @@ export interface StartOptions {
 /** Makes the function that turns the files of a version into something that answers. */
 export function versionStarter(options: StartOptions): StartVersion {
   const clock = options.clock ?? systemClock;
+  const probe = new Probe(options.probe);
   return async (source) => {
     const startedAt = clock.now();
-    const config = await completedConfig(source, options);
-    const { name, version } = source;
-    const { splitOversizedBatches } = options;
-    const model: ServedModel = { name, version, config, splitOversizedBatches };
-    const labels = await readLabels(config, source.modelDirectory);
-    const instances = await startInstances(source, model);
-    const statistics = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
-    const scheduler = withClassification(
-      schedulerOf(model, { instances, statistics, clock }),
-      labels,
-    );
-    statistics.loaded((clock.now() - startedAt) / 1000);
-    return running({ model, scheduler, instances, statistics });
+    checkSupported(source.config);
+    const probed = await probe.version(source, runsOnCpu(source.config, options.gpuCount));
+    try {
+      const config = completedConfig(source, probed.finding, options);
+      const { name, version } = source;
+      const { splitOversizedBatches } = options;
+      const model: ServedModel = { name, version, config, splitOversizedBatches };
+      const labels = await readLabels(config, source.modelDirectory);
+      const instances = await startInstances(source, model, probed.graph?.folder);
+      const statistics = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
+      const scheduler = withClassification(
+        schedulerOf(model, { instances, statistics, clock }),
+        labels,
+      );
+      statistics.loaded((clock.now() - startedAt) / 1000);
+      return running({ model, scheduler, instances, statistics }, probed);
+    } catch (error) {
+      probed.graph?.release();
+      throw error;
+    }
   };
 }
 
+function runsOnCpu(config: ModelConfig, gpuCount: number): boolean {
+  return gpuCount === 0 || config.instanceGroup.some(({ kind }) => kind === "KIND_CPU");
+}
+
 /** The config as it is served; throws when the model's file or this server cannot do what it says. */
-async function completedConfig(source: VersionSource, options: StartOptions): Promise<ModelConfig> {
-  checkSupported(source.config);
-  checkBackend(source.config);
-  const finding = await probeVersion(source, options.probe);
+function completedConfig(
+  source: VersionSource,
+  finding: GraphFinding,
+  options: StartOptions,
+): ModelConfig {
   const { autoComplete, defaultMaxBatchSize, gpuCount } = options;
   const complete = autoComplete
     ? completeOnnx(source.config, finding, { defaultMaxBatchSize })
@@ -79,12 +92,16 @@ function schedulerOf(model: ServedModel, options: SchedulerOptions): Scheduler {
     : scheduler;
 }
 
-function running(parts: Omit<RunningVersion, "close">): RunningVersion {
+function running(
+  parts: Omit<RunningVersion, "close">,
+  { graph }: Pick<ProbedVersion, "graph">,
+): RunningVersion {
   return {
     ...parts,
     async close() {
       await parts.scheduler.stop();
       await parts.instances.close();
+      graph?.release();
     },
   };
 }

@@ -61,14 +61,17 @@ function checkShape(rule: InputRule, given: Shape, requestId: string): void {
   );
 }
 
+/** No message can hold more elements; a tensor without any could name a larger one, and no backend takes it. */
+const largestDimension = 2 ** 31 - 1;
+
 function isDimension(value: number | undefined): boolean {
-  return Number.isSafeInteger(value) && (value ?? -1) >= 0;
+  return Number.isInteger(value) && (value ?? -1) >= 0 && (value ?? 0) <= largestDimension;
 }
 
 function notADimension(rule: InputRule, given: Shape, requestId: string): InferenceError {
   const text = given.includes(-1)
     ? `All input dimensions should be specified for ${subject(rule)}, got ${shapeText(given)}`
-    : `invalid shape for ${subject(rule)}: dimensions must be integers from 0 to 2^53-1, got ${shapeText(given)}`;
+    : `invalid shape for ${subject(rule)}: dimensions must be integers from 0 to 2^31-1, got ${shapeText(given)}`;
   return invalid(requestId, text);
 }
 

@@ -1,20 +1,10 @@
 import type { InferenceResponse } from "./inference.ts";
 import type { ModelMetadata } from "./metadata.ts";
-import type { ModelConfig } from "./model-config.ts";
 import type { RepositoryIndexEntry } from "./repository-index.ts";
+import type { ServedModel } from "./served-model.ts";
 import type { ModelStatistics } from "./statistics.ts";
 import type { ValidInferenceRequest } from "./valid-request.ts";
 import type { Call } from "./call.ts";
-
-/** A model version that can be asked, with all that answers about it without running it. */
-export interface ServedModel {
-  readonly name: string;
-  readonly version: string;
-  /** Completed and normalised: what `/config` shows. */
-  readonly config: ModelConfig;
-  /** A request with more items than `maxBatchSize` is admitted, because the engine runs it in parts. */
-  readonly splitOversizedBatches?: boolean;
-}
 
 /** What a load may bring along instead of the repository's own files. */
 export interface LoadOptions {

@@ -27,6 +27,10 @@ export class InferenceError extends Error {
   /** Passes an InferenceError on; anything else becomes INTERNAL with a text that gives nothing away. */
   static from(cause: unknown): InferenceError {
     if (cause instanceof InferenceError) return cause;
-    return new InferenceError(StatusCode.Internal, "internal error; the server's log has the cause", { cause });
+    return new InferenceError(
+      StatusCode.Internal,
+      "internal error; the server's log has the cause",
+      { cause },
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { datatypeOfConfig } from "./datatype.ts";
-import type { ServedModel } from "./engine.ts";
+import type { ServedModel } from "./served-model.ts";
 import { InferenceError, StatusCode } from "./error.ts";
 import type { RequestTarget } from "./infer-json.ts";
 import type { InferenceRequest, InferenceResponse } from "./inference.ts";

@@ -1,4 +1,5 @@
-import { ExactJsonReader, maxNesting, nestingError, parseError } from "./exact-json-reader.ts";
+import { ExactJsonReader, parseError } from "./exact-json-reader.ts";
+import { checkJsonBounds } from "./json-bounds.ts";
 
 /** JSON that was read, and whether its numbers are exact. */
 export interface JsonDocument {
@@ -21,7 +22,7 @@ export function demandExactNumbers(): never {
  * beyond 2^53 matters, where NaN or Infinity stand (which the reference accepts), and to say what is wrong and where.
  */
 export function readJson<T>(text: string, use: (document: JsonDocument) => T): T {
-  if (nestsTooDeep(text)) throw nestingError();
+  checkJsonBounds(text);
   try {
     return use({ root: JSON.parse(text), exact: false });
   } catch (error) {
@@ -39,38 +40,4 @@ export function decodeJson(bytes: Uint8Array): string {
   } catch {
     throw parseError("Invalid encoding in string.", bytes.length);
   }
-}
-
-/** Few brackets cannot nest deep; only texts with many are walked. */
-function nestsTooDeep(text: string): boolean {
-  let brackets = 0;
-  for (const open of ["[", "{"]) {
-    let at = text.indexOf(open);
-    while (at !== -1 && brackets <= maxNesting) {
-      brackets += 1;
-      at = text.indexOf(open, at + 1);
-    }
-  }
-  return brackets > maxNesting && deepest(text) > maxNesting;
-}
-
-function deepest(text: string): number {
-  let depth = 0;
-  let most = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text[at];
-    if (char === '"') at = stringEnd(text, at);
-    else if (char === "[" || char === "{") most = Math.max(most, (depth += 1));
-    else if (char === "]" || char === "}") depth -= 1;
-  }
-  return most;
-}
-
-/** Where the string that begins at an offset ends. */
-function stringEnd(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at += 1) {
-    if (text[at] === "\\") at += 1;
-    else if (text[at] === '"') return at;
-  }
-  return text.length;
 }

@@ -147,7 +147,10 @@ export interface ModelSequenceBatching {
     readonly preserveOrdering: boolean;
   };
   readonly maxSequenceIdleMicroseconds: number;
-  readonly controlInput: readonly { readonly name: string; readonly control: readonly SequenceControl[] }[];
+  readonly controlInput: readonly {
+    readonly name: string;
+    readonly control: readonly SequenceControl[];
+  }[];
   readonly state: readonly SequenceState[];
   readonly iterativeSequence: boolean;
 }
@@ -197,7 +200,11 @@ export interface ModelInstanceGroup {
   readonly kind: "KIND_AUTO" | "KIND_GPU" | "KIND_CPU" | "KIND_MODEL";
   readonly count: number;
   readonly rateLimiter?: {
-    readonly resources: readonly { readonly name: string; readonly global: boolean; readonly count: number }[];
+    readonly resources: readonly {
+      readonly name: string;
+      readonly global: boolean;
+      readonly count: number;
+    }[];
     readonly priority: number;
   };
   readonly gpus: readonly number[];
@@ -210,13 +217,18 @@ export interface ModelInstanceGroup {
 export interface ModelWarmup {
   readonly name: string;
   readonly batchSize: number;
-  readonly inputs: Readonly<Record<string, {
-    readonly dataType: string;
-    readonly dims: readonly number[];
-    readonly zeroData?: boolean;
-    readonly randomData?: boolean;
-    readonly inputDataFile?: string;
-  }>>;
+  readonly inputs: Readonly<
+    Record<
+      string,
+      {
+        readonly dataType: string;
+        readonly dims: readonly number[];
+        readonly zeroData?: boolean;
+        readonly randomData?: boolean;
+        readonly inputDataFile?: string;
+      }
+    >
+  >;
   readonly count: number;
 }
 

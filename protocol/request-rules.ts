@@ -1,6 +1,6 @@
 import { byteSize, datatypeOfConfig } from "./datatype.ts";
 import type { Datatype } from "./datatype.ts";
-import type { ServedModel } from "./engine.ts";
+import type { ServedModel } from "./served-model.ts";
 import type { ModelInput } from "./model-config.ts";
 import type { Shape } from "./shape.ts";
 

@@ -1,5 +1,5 @@
 import { checkTensor } from "./check-tensor.ts";
-import type { ServedModel } from "./engine.ts";
+import type { ServedModel } from "./served-model.ts";
 import { InferenceError, StatusCode } from "./error.ts";
 import type { InferenceRequest, RequestedOutput } from "./inference.ts";
 import { requestLabel } from "./request-label.ts";

@@ -1,7 +1,12 @@
 import protobuf from "protobufjs";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
-import { configError, maxNesting, type MessageNode, type TreeNode } from "./message-tree.ts";
+import {
+  configError,
+  maxNesting,
+  type MessageNode,
+  type TreeNode,
+} from "./config-text/message-tree.ts";
 import { messages } from "./proto-files.ts";
 import { maxConfigLength, readConfig } from "./read-config.ts";
 

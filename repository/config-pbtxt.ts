@@ -1,7 +1,7 @@
 import type { ModelConfig } from "../protocol/model-config.ts";
-import { configError } from "./message-tree.ts";
+import { configError } from "./config-text/message-tree.ts";
 import { maxConfigLength, readConfig } from "./read-config.ts";
-import { parseTextFormat } from "./text-format.ts";
+import { parseTextFormat } from "./config-text/text-format.ts";
 
 /**
  * Reads a `config.pbtxt`: protobuf text format of the model config, defaults filled in.

@@ -1,7 +1,7 @@
 import type { ModelConfig } from "../protocol/model-config.ts";
-import type { MessageNode } from "./message-tree.ts";
+import type { MessageNode } from "./config-text/message-tree.ts";
 import { messages } from "./proto-files.ts";
-import { type MessageSyntax, readMessage } from "./read-message.ts";
+import { type MessageSyntax, readMessage } from "./config-text/read-message.ts";
 
 /** Reads a model config from the tree of either syntax. */
 export function readConfig(tree: MessageNode, syntax: MessageSyntax): ModelConfig {

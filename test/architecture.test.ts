@@ -18,6 +18,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 /** The only places that may import a vendor's package. */
 const vendors: Readonly<Record<string, readonly string[]>> = {
   pino: ["telemetry/"],
+  "prom-client": ["telemetry/"],
   "pino-pretty": ["telemetry/"],
   hono: ["gateway/http/"],
   "@hono/node-server": ["gateway/http/"],
@@ -26,7 +27,7 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Packages that run anywhere, as the protocol does, and may be used anywhere. */
-const pure: ReadonlySet<string> = new Set(["protobufjs", "zod"]);
+const pure: ReadonlySet<string> = new Set(["protobufjs"]);
 
 interface Import {
   readonly file: string;

@@ -13,11 +13,12 @@ chmod +x "$peer/perf/perf_analyzer/bin/perf_analyzer"
 
 say "downloading the C library of Debian 13"
 mirror=$(grep -rhoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d 2> /dev/null | grep -v snapshot | head -1 || true)
+[ -n "$mirror" ] || { say "no Debian mirror in /etc/apt: expected one, to take the C library of Debian 13 from"; exit 1; }
 lists=$(mktemp -d)
 trap 'rm -rf "$lists"' EXIT
 mkdir -p "$lists"/{lists/partial,cache/archives/partial} "$peer/trixie"
 touch "$lists/status"
-echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} trixie main" > "$lists/sources"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" > "$lists/sources"
 # apt with lists and state of its own: the machine's stay as they are.
 apt=(apt-get --quiet --quiet -o "Dir::Etc::SourceList=$lists/sources" -o Dir::Etc::SourceParts=- -o "Dir::State::Lists=$lists/lists"
   -o "Dir::State::Status=$lists/status" -o "Dir::Cache=$lists/cache" -o APT::Sandbox::User= -o Acquire::Languages=none)

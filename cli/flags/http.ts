@@ -1,5 +1,5 @@
 import { flag, noEffect, refused } from "../flag.ts";
-import { boolean, integer, pattern, port, text } from "../flag-type.ts";
+import { boolean, integer, pattern, port, positiveNumber, text } from "../flag-type.ts";
 
 /** The HTTP endpoint. */
 export const httpFlags = {
@@ -11,6 +11,11 @@ export const httpFlags = {
     integer(1),
     64 * 1024 * 1024,
     "Bytes that the body of one HTTP request may have, also after decompression.",
+  ),
+  "http-request-timeout-secs": flag(
+    positiveNumber,
+    300,
+    "Seconds in which one HTTP request must arrive, head and body.",
   ),
   "http-header-forward-pattern": flag(
     pattern,

@@ -1,6 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import type { Logger } from "../../telemetry/logger.ts";
+import { type InferenceError, StatusCode } from "../../protocol/error.ts";
 
 /** How a failed call ends on the wire. */
 export interface CallStatus {
@@ -22,15 +21,6 @@ const grpcStatus: Readonly<Record<StatusCode, status>> = {
 
 /** A client's header list holds 8 KiB by default, and each byte of a text may become three. */
 const longestDetails = 2048;
-
-/** What the client is told of anything that was thrown; the log is told the rest, where there is one. */
-export function clientError(cause: unknown, log: Logger): InferenceError {
-  const error = InferenceError.from(cause);
-  if (error.code === StatusCode.Internal && error.cause !== undefined) {
-    log.error(error.message, { err: error.cause });
-  }
-  return error;
-}
 
 /** How a call ends that failed so. */
 export function callStatus(error: InferenceError): CallStatus {

@@ -1,7 +1,8 @@
 import type { handleServerStreamingCall, UntypedHandleCall } from "@grpc/grpc-js";
 import { messages } from "../../repository/proto-files.ts";
+import { clientError } from "../client-error.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { callStatus, clientError } from "./error-status.ts";
+import { callStatus } from "./error-status.ts";
 import type { GrpcOptions } from "./options.ts";
 import type { OpenCall } from "./stream.ts";
 import { encode, unaryMethod } from "./unary-method.ts";

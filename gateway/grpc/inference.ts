@@ -1,12 +1,13 @@
 import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
 import type { Call } from "../../protocol/call.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { clientError } from "../client-error.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { callOf, forwardedHeaders } from "./call-context.ts";
 import { inferenceRequest } from "./decode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
-import { callStatus, clientError } from "./error-status.ts";
+import { callStatus } from "./error-status.ts";
 import type { GrpcOptions } from "./options.ts";
 import { readRequest } from "./request-message.ts";
 

@@ -28,6 +28,9 @@ export interface GrpcServer {
   close(signal: AbortSignal): Promise<void>;
 }
 
+/** A connection that we have ended gets so long to be ended by the client. */
+const goodbyeMilliseconds = 500;
+
 export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcServer {
   const open = new Set<OpenCall>();
   const server = new Server(channelOptions(options));
@@ -43,6 +46,8 @@ export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcSe
   const listener = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
+    // A client that is gone without a word would never say goodbye.
+    socket.on("finish", () => setTimeout(() => socket.destroy(), goodbyeMilliseconds).unref());
     connections.injectConnection(socket);
   });
   // grpc-js' own forceShutdown() leaves connections open while channelz is off.

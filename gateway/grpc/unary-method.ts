@@ -2,7 +2,8 @@ import type { handleUnaryCall } from "@grpc/grpc-js";
 import type { Type } from "protobufjs";
 import { messages } from "../../repository/proto-files.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { callStatus, clientError } from "./error-status.ts";
+import { clientError } from "../client-error.ts";
+import { callStatus } from "./error-status.ts";
 import { malformed } from "./wire-reader.ts";
 
 /** What a message holds by its fields' names in camelCase; the `.proto` files say of what types. */

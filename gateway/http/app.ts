@@ -1,6 +1,7 @@
 import { Hono } from "hono";
+import { clientError } from "../client-error.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { clientError, httpStatus } from "./error-status.ts";
+import { httpStatus } from "./error-status.ts";
 import type { HttpEnv } from "./exchange.ts";
 import { generateStreamHandler } from "./generate-stream.ts";
 import { generateHandler } from "./generate.ts";

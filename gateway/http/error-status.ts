@@ -1,5 +1,4 @@
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import type { Logger } from "../../telemetry/logger.ts";
+import { StatusCode } from "../../protocol/error.ts";
 
 /** The HTTP status of each outcome; a new outcome does not compile until it has one. */
 export const httpStatus = {
@@ -13,16 +12,11 @@ export const httpStatus = {
   [StatusCode.Cancelled]: 400,
 } as const satisfies Record<StatusCode, number>;
 
-/** What the client is told of anything that was thrown; the log is told the rest, where there is one. */
-export function clientError(cause: unknown, log: Logger): InferenceError {
-  const error = InferenceError.from(cause);
-  if (error.code === StatusCode.Internal && error.cause !== undefined) {
-    log.error(error.message, { err: error.cause });
-  }
-  return error;
-}
+/** Texts repeat what a client sent; nobody reads more than this. */
+const longestText = 4096;
 
 /** The body of every answer that is an error. */
 export function errorJson(message: string): string {
-  return JSON.stringify({ error: message });
+  const cut = message.length > longestText ? `${message.slice(0, longestText)}…` : message;
+  return JSON.stringify({ error: cut });
 }

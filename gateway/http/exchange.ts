@@ -4,7 +4,8 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Handler } from "hono";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { clientError, errorJson, httpStatus } from "./error-status.ts";
+import { clientError } from "../client-error.ts";
+import { errorJson, httpStatus } from "./error-status.ts";
 
 /** The environment of all handlers: node's own request and response. */
 export interface HttpEnv {
@@ -66,7 +67,7 @@ export function sendJson(outgoing: ServerResponse, status: number, json: string)
 }
 
 /** Answers with an error; an answer that has already begun is cut off, so that nobody takes it for whole. */
-export function sendError(outgoing: ServerResponse, cause: unknown, log: Logger): void {
+function sendError(outgoing: ServerResponse, cause: unknown, log: Logger): void {
   const error = clientError(cause, log);
   if (outgoing.headersSent) outgoing.destroy();
   else if (!outgoing.destroyed)

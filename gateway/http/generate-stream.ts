@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { generateReply } from "../../protocol/generate-json.ts";
+import { clientError } from "../client-error.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { clientError, errorJson } from "./error-status.ts";
+import { errorJson } from "./error-status.ts";
 import { exchangeHandler } from "./exchange.ts";
 import type { HttpHandler } from "./exchange.ts";
 import { readGenerate } from "./generate.ts";

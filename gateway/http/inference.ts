@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { splitBody } from "../../protocol/binary-data.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { inferenceHeaderContentLength } from "../../protocol/headers.ts";
 import { parseInfer } from "../../protocol/infer-json.ts";

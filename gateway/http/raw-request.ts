@@ -1,7 +1,7 @@
 import { joinBytesElements } from "../../protocol/bytes-tensor.ts";
 import { byteSize, datatypeOfConfig } from "../../protocol/datatype.ts";
 import type { Datatype } from "../../protocol/datatype.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ParsedInfer, RequestTarget } from "../../protocol/infer-json.ts";
 import type { ModelInput } from "../../protocol/model-config.ts";

@@ -1,7 +1,10 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { Connections } from "./connections.ts";
+import { jsonError } from "./routes.ts";
 import type { HttpApp } from "./routes.ts";
+import { arrivalOptions, refuseUnreadable } from "./unreadable-request.ts";
 
 export interface HttpAddress {
   readonly host: string;
@@ -9,6 +12,8 @@ export interface HttpAddress {
   readonly port: number;
   /** Several processes or threads may listen on the port and share its connections. */
   readonly reusePort?: boolean;
+  /** So long may a request take to arrive, head and body. @defaultValue 300_000 */
+  readonly requestMilliseconds?: number;
 }
 
 /** A server that listens. */
@@ -21,44 +26,39 @@ export interface HttpServer {
 /** Longer than balancers and client pools keep an idle connection, so that it is they who close it, and no request is lost. */
 const keepAliveMilliseconds = 75_000;
 
-/** How often a server that closes looks for connections that have become idle. */
-const sweepMilliseconds = 20;
-
 /** Serves an app over HTTP/1.1; rejects with the system's error when the address cannot be had. */
 export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<HttpServer> {
-  const listener = getRequestListener(app.fetch);
-  const server = createServer({ keepAliveTimeout: keepAliveMilliseconds, noDelay: true });
+  const listener = getRequestListener(app.fetch, { errorHandler: badTarget });
+  const limits = { requestMilliseconds: address.requestMilliseconds ?? 300_000 };
+  const server = createServer({
+    ...arrivalOptions(limits),
+    keepAliveTimeout: keepAliveMilliseconds,
+    noDelay: true,
+  });
+  const connections = new Connections(server);
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     void listener(incoming, outgoing);
   };
   server.on("request", serve);
   // Who asks before sending a body is told to go on only when somebody reads it: see readBody.
   server.on("checkContinue", serve);
+  server.on("clientError", (cause, socket) => refuseUnreadable(cause, socket, limits));
   const port = await listen(server, address);
-  return { port, close: (signal) => close(server, signal) };
+  return { port, close: (signal) => connections.close(signal) };
+}
+
+/** The app answers its own errors; what is left are requests that cannot be brought before it. */
+function badTarget(): Response {
+  return jsonError("the request's target or its Host header is not valid", 400);
 }
 
 function listen(server: Server, address: HttpAddress): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   server.once("error", reject);
-  server.listen({ ...address }, () => {
+  server.listen({ host: address.host, port: address.port, reusePort: address.reusePort }, () => {
     server.off("error", reject);
     const bound = server.address();
     resolve(typeof bound === "object" && bound ? bound.port : address.port);
   });
-  return promise;
-}
-
-function close(server: Server, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const sweep = setInterval(() => server.closeIdleConnections(), sweepMilliseconds);
-  const cutOff = (): void => server.closeAllConnections();
-  signal.addEventListener("abort", cutOff, { once: true });
-  server.close(() => {
-    clearInterval(sweep);
-    signal.removeEventListener("abort", cutOff);
-    resolve();
-  });
-  if (signal.aborted) cutOff();
   return promise;
 }

@@ -1,6 +1,7 @@
 import { bringDebianPackage, onPath } from "./debian.js";
 import { bringNode } from "./node.js";
 import { installPackages } from "./packages.js";
+import { bringPerfAnalyzer } from "./perf-analyzer.js";
 import { installPython } from "./python.js";
 
 /** Everything that the tests need beside the sources. */
@@ -9,4 +10,5 @@ export async function prepareTests() {
   await installPackages();
   await installPython();
   if (!onPath("prometheus")) await bringDebianPackage("prometheus");
+  await bringPerfAnalyzer();
 }

@@ -1,4 +1,4 @@
-/** `node infra/setup/tool.js <program> …`: runs a development tool of node_modules with the right node. */
+/** `node infra/setup/tool.js <program> …`: runs a tool of node_modules, or a script of ours, with the right node. */
 import { command } from "./command.js";
 import { launch } from "./launch.js";
 import { bringNode } from "./node.js";
@@ -10,5 +10,5 @@ const [program = "", ...args] = process.argv.slice(2);
 await command(async () => {
   await bringNode();
   await installPackages();
-  return launch([toolScript(program), ...args]);
+  return launch([program.endsWith(".ts") ? program : toolScript(program), ...args]);
 });

@@ -5,8 +5,10 @@ import type { Device } from "../devices.ts";
 
 /** The engine behind an instance: opens model files inside the instance's own thread. */
 export interface Backend {
-  /** Throws an InferenceError whose text becomes the reason that the load failed. */
-  load(settings: InstanceSettings): LoadedModel;
+  /** Rejects with an InferenceError whose text becomes the reason that the load failed. */
+  load(settings: InstanceSettings): Promise<LoadedModel>;
+  /** Loads, and leaves in an empty folder what `savedGraph` may name for the next loads. */
+  save(settings: InstanceSettings, folder: string): Promise<LoadedModel>;
 }
 
 /** Which model one instance opens, and with what. Crosses into its thread, so it is plain data. */
@@ -15,6 +17,8 @@ export interface InstanceSettings {
   readonly config: ModelConfig;
   /** Folder of the version on disk. */
   readonly versionDirectory: string;
+  /** Folder with the same model as the backend has optimised it: opens faster, and instances share its memory. */
+  readonly savedGraph?: string;
   readonly device: Device;
   /** The instance's share of the machine's cores, for backends that start threads of their own. */
   readonly cores: number;

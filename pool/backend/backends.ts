@@ -16,7 +16,7 @@ const backendOfPlatform: Readonly<Record<string, string>> = {
 };
 
 /** The backend that a config asks for, by name or by platform. */
-export function backendName(config: ModelConfig): string {
+function backendName(config: ModelConfig): string {
   return config.backend || (backendOfPlatform[config.platform] ?? config.platform);
 }
 

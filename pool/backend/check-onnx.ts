@@ -3,7 +3,7 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { TensorMetadata } from "../../protocol/metadata.ts";
 import type { ModelConfig } from "../../protocol/model-config.ts";
 import { shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
-import type { GraphFinding } from "../graph-finding.ts";
+import type { GraphFinding } from "../probe/graph-finding.ts";
 
 type ConfigTensor = {
   readonly name: string;
@@ -37,6 +37,8 @@ function checkAllInputsStated(config: ModelConfig, finding: GraphFinding): void 
     ...(config.sequenceBatching?.controlInput ?? []).map(({ name }) => name),
     ...stateTensors(config, "inputName").map(({ name }) => name),
   ]);
+  // Where they are as many, the one that the graph does not have tells more.
+  if (finding.inputs.length === stated.size) return;
   if (finding.inputs.every(({ name }) => stated.has(name))) return;
   throw new InferenceError(
     StatusCode.InvalidArg,

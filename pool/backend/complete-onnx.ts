@@ -2,7 +2,7 @@ import { configDatatype } from "../../protocol/datatype.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { TensorMetadata } from "../../protocol/metadata.ts";
 import type { ModelConfig, ModelInput, ModelOutput } from "../../protocol/model-config.ts";
-import type { GraphFinding } from "../graph-finding.ts";
+import type { GraphFinding } from "../probe/graph-finding.ts";
 
 export interface CompleteOptions {
   /** The batch size for models that can batch and do not say how much; 0 leaves batching off. */

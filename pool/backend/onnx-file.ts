@@ -1,4 +1,5 @@
 import protobuf from "protobufjs/minimal.js";
+import { floatInput, floatOutput } from "./float-ports.ts";
 import { onnxTypeOf } from "./ort-tensor.ts";
 
 /** Field numbers of `onnx.proto`, as few as are needed here. */
@@ -11,16 +12,6 @@ const valueInfo = { name: 1, type: 2 } as const;
 const typeTensor = 1;
 const tensorElementType = 1;
 const lengthDelimited = 2;
-
-/** The name under which a session takes a BF16 input as float32. */
-export function floatInput(name: string): string {
-  return `float32_of:${name}`;
-}
-
-/** The name under which a session gives a BF16 output as float32. */
-export function floatOutput(name: string): string {
-  return `float32_from:${name}`;
-}
 
 /**
  * Rewrites an ONNX model so that its BF16 inputs and outputs speak float32, for a binding that lacks BF16: each gets a

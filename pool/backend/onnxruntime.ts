@@ -1,25 +1,18 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { TensorMetadata } from "../../protocol/metadata.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
-import type { Backend, InstanceSettings, LoadedModel } from "./backend.ts";
-import { onnxFile } from "./model-file.ts";
-import { floatInput, floatOutput, withFloatPorts } from "./onnx-file.ts";
-import { newSession, supportedProviders, type OrtSession, type OrtTensor } from "./ort-binding.ts";
-import { fromOrt, toOrt } from "./ort-tensor.ts";
-import { graphTensors } from "./session-graph.ts";
+import type { Backend, LoadedModel } from "./backend.ts";
+import { floatInput, floatOutput } from "./float-ports.ts";
+import { openAndSave, openSession, type OpenedSession } from "./open-session.ts";
+import type { OrtSession, OrtTensor } from "./ort-binding.ts";
 import { ortError } from "./ort-error.ts";
-import {
-  providerCandidates,
-  sessionOptions,
-  type ExecutionProvider,
-  type SessionOptions,
-} from "./session-options.ts";
+import { fromOrt, toOrt } from "./ort-tensor.ts";
 
 /** Runs ONNX models with ONNX Runtime, on the CPU or on the GPU. */
 export const onnxruntimeBackend: Backend = {
-  load: (settings) => new OnnxModel(settings),
+  load: async (settings) => new OnnxModel(settings.modelName, await openSession(settings)),
+  save: async (settings, folder) =>
+    new OnnxModel(settings.modelName, await openAndSave(settings, folder)),
 };
 
 /** A tensor of the graph, and the name under which the session knows it. */
@@ -35,11 +28,10 @@ class OnnxModel implements LoadedModel {
   readonly #inputPorts: ReadonlyMap<string, Port>;
   readonly #outputPorts: ReadonlyMap<string, Port>;
 
-  constructor(settings: InstanceSettings) {
-    const { session, inputs, outputs } = openSession(settings);
+  constructor(modelName: string, { session, inputs, outputs }: OpenedSession) {
     this.inputs = inputs;
     this.outputs = outputs;
-    this.#modelName = settings.modelName;
+    this.#modelName = modelName;
     this.#session = session;
     this.#inputPorts = ports(inputs, floatInput);
     this.#outputPorts = ports(outputs, floatOutput);
@@ -105,72 +97,6 @@ class OnnxModel implements LoadedModel {
   }
 }
 
-interface OpenedSession {
-  readonly session: OrtSession;
-  readonly inputs: readonly TensorMetadata[];
-  readonly outputs: readonly TensorMetadata[];
-}
-
-/** Opens the model with the first execution provider that takes it; the reasons of all others are in the error. */
-function openSession(settings: InstanceSettings): OpenedSession {
-  const reasons: string[] = [];
-  for (const providers of providerCandidates(settings, supportedProviders())) {
-    try {
-      return openWith(settings, providers);
-    } catch (error) {
-      if (settings.device.kind === "cpu") throw error;
-      reasons.push(
-        `${providers.map(({ name }) => name).join("+")}: ${InferenceError.from(error).message}`,
-      );
-    }
-  }
-  if (settings.device.kind === "gpu" && settings.device.orCpu)
-    return openWith(settings, [{ name: "cpu" }]);
-  throw new InferenceError(
-    StatusCode.Unavailable,
-    `model '${settings.modelName}' has kind KIND_GPU but no execution provider for GPUs works here` +
-      (reasons.length > 0 ? ` (${reasons.join("; ")})` : ""),
-  );
-}
-
-function openWith(
-  settings: InstanceSettings,
-  providers: readonly ExecutionProvider[],
-): OpenedSession {
-  const file = onnxFile(settings.config, settings.versionDirectory);
-  const options = sessionOptions(settings, providers);
-  const session = newSession();
-  try {
-    session.loadModel(file, options);
-    const { inputs, outputs } = graphTensors(settings.modelName, session);
-    const bf16 = new Set([...inputs, ...outputs].filter(isBf16).map(({ name }) => name));
-    if (bf16.size === 0) return { session, inputs, outputs };
-    session.dispose();
-    return { session: openWithFloatPorts(file, bf16, options), inputs, outputs };
-  } catch (cause) {
-    throw ortError(`failed to load model '${settings.modelName}'`, cause);
-  }
-}
-
-function openWithFloatPorts(
-  file: string,
-  bf16: ReadonlySet<string>,
-  options: SessionOptions,
-): OrtSession {
-  const model = withFloatPorts(readFileSync(file), bf16);
-  const extra = {
-    ...options.extra,
-    "session.model_external_initializers_file_folder_path": path.dirname(file),
-  };
-  const session = newSession();
-  session.loadModel(model.buffer, model.byteOffset, model.byteLength, { ...options, extra });
-  return session;
-}
-
-function isBf16({ datatype }: TensorMetadata): boolean {
-  return datatype === "BF16";
-}
-
 function ports(
   tensors: readonly TensorMetadata[],
   floatPort: (name: string) => string,
@@ -178,7 +104,7 @@ function ports(
   return new Map(
     tensors.map((tensor) => [
       tensor.name,
-      { ...tensor, sessionName: isBf16(tensor) ? floatPort(tensor.name) : tensor.name },
+      { ...tensor, sessionName: tensor.datatype === "BF16" ? floatPort(tensor.name) : tensor.name },
     ]),
   );
 }

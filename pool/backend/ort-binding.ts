@@ -1,10 +1,10 @@
+import { createRequire } from "node:module";
 import { isMainThread } from "node:worker_threads";
-import { binding } from "onnxruntime-node/dist/binding.js";
 
 /**
- * onnxruntime-node's own synchronous binding, below its public API: the public `run()` waits for a turn of the event
- * loop and checks every argument again, which makes a small model cost 18 µs a run instead of 10.
- * It is an inner module, so the dependency is pinned to the exact version that this was written against.
+ * onnxruntime-node's native binding, below its public API: the public `run()` waits for a turn of the event loop and
+ * checks every argument again, which makes a small model cost 18 µs a run instead of 10, and its classes take memory in
+ * every thread. It is an inner part, so the dependency is pinned to the exact version that this was written against.
  */
 export interface OrtSession {
   readonly inputMetadata: readonly OrtValueMetadata[];
@@ -52,8 +52,9 @@ interface OrtBinding {
 /** Fatal only: every error of a load or a run also comes back as an exception, and that one we log with its model. */
 const fatalLogLevel = 4;
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its own types lack what is read and taken here
-const native = binding as unknown as OrtBinding;
+const native: OrtBinding = createRequire(import.meta.url)(
+  `onnxruntime-node/bin/napi-v6/${process.platform}/${process.arch}/onnxruntime_binding.node`,
+);
 native.initOrtOnce(fatalLogLevel, OrtTensor, isMainThread);
 
 /** A session that has no model yet. */

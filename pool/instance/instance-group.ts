@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ModelInstanceGroup } from "../../protocol/model-config.ts";
 import { checkBackend } from "../backend/backends.ts";
@@ -14,10 +14,15 @@ interface Placement {
   readonly device: Device;
 }
 
-/** Starts all instances that a config asks for, side by side; if one cannot load, none stays and the reason is thrown. */
+/**
+ * Starts all instances that a config asks for, side by side; if one cannot load, none stays and the reason is thrown.
+ *
+ * @param savedGraph folder of the optimised graph, if there is one
+ */
 export async function startInstances(
   source: VersionSource,
   model: ServedModel,
+  savedGraph?: string,
 ): Promise<InstanceGroup> {
   checkBackend(model.config);
   const placements = placeInstances(model, await gpuIds());
@@ -34,6 +39,7 @@ export async function startInstances(
           modelName: model.name,
           config: model.config,
           versionDirectory: source.versionDirectory,
+          ...(savedGraph !== undefined && { savedGraph }),
           device,
           cores: Math.max(1, Math.floor(availableParallelism() / Math.max(1, onCpu))),
         },

@@ -6,7 +6,7 @@ import {
 } from "node:worker_threads";
 import { InferenceError } from "../../protocol/error.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
-import type { LoadedModel } from "../backend/backend.ts";
+import type { InstanceSettings, LoadedModel } from "../backend/backend.ts";
 import { importBackend } from "../backend/backends.ts";
 import { FrameReader, FrameWriter } from "./frame.ts";
 import {
@@ -20,12 +20,14 @@ import {
 
 /** Answers wait at most this long for the next ones, so that many short runs share one message. */
 const gatherMilliseconds = 0.05;
+/** For smaller buffers, freeing costs more than it gives. */
+const freedBytes = 65_536;
 
 /** Body of an instance's thread: opens the model, then runs what it is told to until the thread is ended from outside. */
 async function main(port: MessagePort, { settings, doorbell }: ThreadStart): Promise<void> {
   let model: LoadedModel;
   try {
-    model = (await importBackend(settings.config)).load(settings);
+    model = await load(settings);
   } catch (error) {
     const { code, message } = InferenceError.from(error);
     port.postMessage({ loaded: false, code, message } satisfies ThreadReady);
@@ -39,6 +41,13 @@ async function main(port: MessagePort, { settings, doorbell }: ThreadStart): Pro
     thread.work();
     Atomics.wait(bell, 0, heard);
   }
+}
+
+/** A saved graph that does not open, or no longer, costs time and not the model. */
+async function load({ savedGraph, ...settings }: InstanceSettings): Promise<LoadedModel> {
+  const backend = await importBackend(settings.config);
+  if (savedGraph === undefined) return backend.load(settings);
+  return backend.load({ ...settings, savedGraph }).catch(() => backend.load(settings));
 }
 
 class ModelThread {
@@ -82,6 +91,7 @@ class ModelThread {
       writeAnswer(this.#answers, this.#answer(execution, started), this.#outputs);
       if (performance.now() - this.#gatheringSince > gatherMilliseconds) this.#flush();
     }
+    free(buffers);
   }
 
   #answer({ id, inputs, outputs }: Execution<Tensor>, started: number): Answer {
@@ -106,6 +116,11 @@ class ModelThread {
     this.#answers = new FrameWriter();
     this.#port.postMessage(buffers, buffers);
   }
+}
+
+/** Left to the garbage collector, inputs of models that take images would pile up to tens of megabytes a thread. */
+function free(buffers: readonly ArrayBuffer[]): void {
+  for (const buffer of buffers) if (buffer.byteLength >= freedBytes) buffer.transfer(0);
 }
 
 function nanoseconds(milliseconds: number): number {

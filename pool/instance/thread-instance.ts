@@ -45,7 +45,8 @@ export class ThreadInstance implements ModelInstance {
   readonly #outstanding = new Map<number, Outstanding>();
   #link: ThreadLink | undefined;
   #nextId = 0;
-  #meanNanoseconds = 0;
+  /** Until it is known: nothing is put ahead of an execution that may take long. */
+  #meanNanoseconds = maxOutstandingNanoseconds;
   #backoffMilliseconds = firstBackoffMilliseconds;
   #cancelRestart: (() => void) | undefined;
   #closed = false;

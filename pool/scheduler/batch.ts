@@ -2,7 +2,7 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import { shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import type { TensorParts } from "../instance/messages.ts";

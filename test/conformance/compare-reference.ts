@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { expectations, recordedPath, runCases, type Observation } from "./cases.ts";
-import { startReference, startTidepool, type RunningServer } from "./servers.ts";
+import { startReference, startWithModels, type RunningServer } from "./servers.ts";
 
 /**
  * Asks the real reference server and this one the same questions, keeps the reference's answers as what the
@@ -11,7 +11,7 @@ async function compareReference(): Promise<number> {
   const reference = await observe(startReference, "--reference");
   const lines = [...reference.values()].map((observation) => `${JSON.stringify(observation)}\n`);
   writeFileSync(recordedPath, lines.join(""));
-  const tidepool = await observe(startTidepool);
+  const tidepool = await observe(startWithModels);
   const expected = expectations();
   let unknown = 0;
   for (const [title, { observed, failed }] of tidepool) {

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTidepool, type RunningServer } from "./servers.ts";
+import { startWithModels, type RunningServer } from "./servers.ts";
 
 const root = path.join(import.meta.dirname, "../..");
 const peer = process.env["TRITON_PEER"] ?? path.join(root, ".tidepool/peer");
@@ -14,7 +14,7 @@ describe.skipIf(!isSetUp)("tidepool serve, asked by perf_analyzer", () => {
   let server: RunningServer | undefined;
 
   beforeAll(async () => {
-    server = await startTidepool("fixed", "word");
+    server = await startWithModels("fixed", "word");
   }, 90_000);
 
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectations, readDifferences, runCases, type Observation } from "./cases.ts";
-import { startTidepool, type RunningServer } from "./servers.ts";
+import { startWithModels, type RunningServer } from "./servers.ts";
 
 const expected = expectations();
 
@@ -11,7 +11,7 @@ describe("tidepool serve, asked by tritonclient", () => {
   let observations = new Map<string, Observation>();
 
   beforeAll(async () => {
-    server = await startTidepool();
+    server = await startWithModels();
     observations = await runCases(server);
   }, 180_000);
 

@@ -1,5 +1,6 @@
 import type { Call } from "../../protocol/call.ts";
-import type { Engine, LoadOptions, ServedModel, UnloadOptions } from "../../protocol/engine.ts";
+import type { Engine, LoadOptions, UnloadOptions } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { ModelMetadata } from "../../protocol/metadata.ts";

@@ -13,7 +13,8 @@ export interface OnnxNode {
   readonly op: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  readonly attributes?: Readonly<Record<string, number>>;
+  /** Integers, and the graphs of loops. */
+  readonly attributes?: Readonly<Record<string, number | OnnxGraph>>;
 }
 
 export interface OnnxGraph {
@@ -25,15 +26,9 @@ export interface OnnxGraph {
 }
 
 /** The bytes of a small ONNX model, so that tests need no Python to make one. */
-export function onnxModel({ inputs, outputs, nodes, initializers = [] }: OnnxGraph): Uint8Array {
-  const graph = message(
-    ...nodes.map((node) => bytes(1, nodeProto(node))),
-    text(2, "graph"),
-    ...initializers.map((tensor) => bytes(5, tensorProto(tensor))),
-    ...inputs.map((tensor) => bytes(11, valueInfo(tensor))),
-    ...outputs.map((tensor) => bytes(12, valueInfo(tensor))),
-  );
-  return message(varint(1, 8), bytes(7, graph), bytes(8, message(text(1, ""), varint(2, 17))));
+export function onnxModel(graph: OnnxGraph): Uint8Array {
+  const opset = message(text(1, ""), varint(2, 17));
+  return message(varint(1, 8), bytes(7, graphProto(graph)), bytes(8, opset));
 }
 
 /** A model that gives each input back under another name. */
@@ -71,15 +66,29 @@ function varint(number: number, value: number): Field {
   return (writer) => void writer.uint32(number << 3).int64(value);
 }
 
+function graphProto({ inputs, outputs, nodes, initializers = [] }: OnnxGraph): Uint8Array {
+  return message(
+    ...nodes.map((node) => bytes(1, nodeProto(node))),
+    text(2, "graph"),
+    ...initializers.map((tensor) => bytes(5, tensorProto(tensor))),
+    ...inputs.map((tensor) => bytes(11, valueInfo(tensor))),
+    ...outputs.map((tensor) => bytes(12, valueInfo(tensor))),
+  );
+}
+
 function nodeProto({ op, inputs, outputs, attributes = {} }: OnnxNode): Uint8Array {
   return message(
     ...inputs.map((name) => text(1, name)),
     ...outputs.map((name) => text(2, name)),
     text(4, op),
-    ...Object.entries(attributes).map(([name, value]) =>
-      bytes(5, message(text(1, name), varint(3, value), varint(20, 2))),
-    ),
+    ...Object.entries(attributes).map(([name, value]) => bytes(5, attributeProto(name, value))),
   );
+}
+
+function attributeProto(name: string, value: number | OnnxGraph): Uint8Array {
+  return typeof value === "number"
+    ? message(text(1, name), varint(3, value), varint(20, 2))
+    : message(text(1, name), bytes(6, graphProto(value)), varint(20, 5));
 }
 
 function tensorProto({

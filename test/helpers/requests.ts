@@ -1,5 +1,5 @@
 import { anonymous, Call } from "../../protocol/call.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import type { InferenceError } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";

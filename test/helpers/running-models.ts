@@ -4,7 +4,7 @@ import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
 import { systemClock } from "../../pool/scheduler/clock.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
 import type { InstanceGroup } from "../../pool/instance/model-instance.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 
 /** A version that runs on the given instances. */

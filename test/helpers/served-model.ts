@@ -1,4 +1,4 @@
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import type { ModelConfig, ModelInput, ModelOutput } from "../../protocol/model-config.ts";
 
 /** An input of a config, with everything but name, type and dimensions at its default. */

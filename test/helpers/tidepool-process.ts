@@ -1,7 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { endProcess } from "./end-process.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
@@ -22,16 +25,26 @@ export interface TidepoolProcess {
   readonly lines: readonly LogLine[];
   /** Resolves with its exit code, or with the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
+  /** Asks it to end and waits; gives what `ended` gives. */
+  stop(): Promise<number | NodeJS.Signals>;
 }
 
-/** Starts the server and waits until it serves; fails with its log when it ends before that. */
+/**
+ * Starts the server and waits until it serves; fails with its log when it ends before that. What it learns of models
+ * it forgets, unless the arguments name a cache.
+ */
 export async function startTidepool(args: readonly string[]): Promise<TidepoolProcess> {
   const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
-  const child = spawn(process.execPath, ["cli/main.ts", "serve", ...ports, ...args], {
+  const cache = mkdtempSync(path.join(tmpdir(), "tidepool-cache-"));
+  const settings = [...ports, `--local-cache-directory=${cache}`, ...args];
+  const child = spawn(process.execPath, ["cli/main.ts", "serve", ...settings], {
     cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const ended = once(child, "exit").then(([code, signal]) => code ?? signal);
+  const ended = once(child, "exit").then(([code, signal]) => {
+    rmSync(cache, { recursive: true, force: true });
+    return code ?? signal;
+  });
   const lines: LogLine[] = [];
   const output = createInterface(child.stdout);
   const serving = new Promise<LogLine>((resolve, reject) => {
@@ -50,5 +63,9 @@ export async function startTidepool(args: readonly string[]): Promise<TidepoolPr
     metrics: String(addresses["metrics"]),
     lines,
     ended,
+    async stop() {
+      await endProcess(child);
+      return ended;
+    },
   };
 }

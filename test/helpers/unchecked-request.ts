@@ -1,4 +1,4 @@
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import type { RequestedOutput } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Tensor } from "../../protocol/tensor.ts";

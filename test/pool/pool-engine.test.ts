@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PoolEngine } from "../../pool/pool-engine.ts";
 import type { RunningVersion } from "../../pool/running-version.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
-import type { ServedModel } from "../../protocol/engine.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import { turn } from "../helpers/fake-clock.ts";
 import { HandHeldInstances } from "../helpers/hand-held-instances.ts";

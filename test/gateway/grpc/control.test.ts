@@ -1,8 +1,9 @@
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
-import { decode, GrpcStand } from "./grpc-stand.ts";
-import type { Fields } from "./grpc-stand.ts";
+import { decode } from "../../helpers/grpc-client.ts";
+import { GrpcStand } from "./grpc-stand.ts";
+import type { Fields } from "../../helpers/grpc-client.ts";
 
 let stand: GrpcStand;
 

@@ -3,8 +3,8 @@ import { inferenceRequest } from "../../../gateway/grpc/decode-request.ts";
 import { readRequest } from "../../../gateway/grpc/request-message.ts";
 import type { InferenceRequest } from "../../../protocol/inference.ts";
 import { noParameters } from "../../../protocol/parameters.ts";
-import { encode } from "./grpc-stand.ts";
-import type { Fields } from "./grpc-stand.ts";
+import { encode } from "../../helpers/grpc-client.ts";
+import type { Fields } from "../../helpers/grpc-client.ts";
 
 const input = { name: "I", datatype: "INT32", shape: [1] };
 const raw = Buffer.from([7, 0, 0, 0]);

@@ -2,7 +2,8 @@ import { Metadata, status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { InferenceError } from "../../../protocol/error.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
-import { encode, floats, GrpcStand } from "./grpc-stand.ts";
+import { encode } from "../../helpers/grpc-client.ts";
+import { floats, GrpcStand } from "./grpc-stand.ts";
 
 /** A codec that leaves bytes as they are. */
 function same(message: Buffer): Buffer {

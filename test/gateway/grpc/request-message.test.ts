@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readRequest } from "../../../gateway/grpc/request-message.ts";
 import type { RequestMessage, WireParameters } from "../../../gateway/grpc/request-message.ts";
-import { encode } from "./grpc-stand.ts";
-import type { Fields } from "./grpc-stand.ts";
+import { encode } from "../../helpers/grpc-client.ts";
+import type { Fields } from "../../helpers/grpc-client.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });

@@ -7,7 +7,8 @@ import { createGrpcServer } from "../../../gateway/grpc/server.ts";
 import { DataPlane } from "../../../gateway/data-plane.ts";
 import { echo } from "../../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
-import { collect, floats, GrpcStand } from "./grpc-stand.ts";
+import { collect } from "../../helpers/grpc-client.ts";
+import { floats, GrpcStand } from "./grpc-stand.ts";
 
 function pem(name: string): Buffer {
   return readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url));

@@ -4,8 +4,9 @@ import type { InferenceResponse } from "../../../protocol/inference.ts";
 import type { ValidInferenceRequest } from "../../../protocol/valid-request.ts";
 import { echo } from "../../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
-import { collect, floats, GrpcStand } from "./grpc-stand.ts";
-import type { Fields } from "./grpc-stand.ts";
+import { collect } from "../../helpers/grpc-client.ts";
+import { floats, GrpcStand } from "./grpc-stand.ts";
+import type { Fields } from "../../helpers/grpc-client.ts";
 
 const config = {
   input: [modelInput("INPUT", "TYPE_FP32", [1, 1])],

@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { contentsBytes } from "../../../gateway/grpc/typed-contents.ts";
 import type { Datatype } from "../../../protocol/datatype.ts";
 import { bytesElements } from "../../../protocol/bytes-tensor.ts";
-import { encode } from "./grpc-stand.ts";
-import type { Fields } from "./grpc-stand.ts";
+import { encode } from "../../helpers/grpc-client.ts";
+import type { Fields } from "../../helpers/grpc-client.ts";
 
 function convert(datatype: Datatype, ...pieces: readonly Fields[]): Buffer {
   const encoded = pieces.map((piece) => encode("InferTensorContents", piece));

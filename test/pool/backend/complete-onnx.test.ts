@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { completeOnnx } from "../../../pool/backend/complete-onnx.ts";
-import type { GraphFinding } from "../../../pool/graph-finding.ts";
+import type { GraphFinding } from "../../../pool/probe/graph-finding.ts";
 import type { TensorMetadata } from "../../../protocol/metadata.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
 

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeInstances, startInstances } from "../../../pool/instance/instance-group.ts";
@@ -6,7 +8,7 @@ import type { ModelConfig } from "../../../protocol/model-config.ts";
 import type { Tensor } from "../../../protocol/tensor.ts";
 import { cpuGroup } from "../../helpers/instance-groups.ts";
 import { identityModel, onnxModel } from "../../helpers/onnx-model.ts";
-import { onnxVersion } from "../../helpers/onnx-version.ts";
+import { onnxVersion, testFolder } from "../../helpers/onnx-version.ts";
 import { pendingRequest, type SentRequest } from "../../helpers/requests.ts";
 import { uncheckedRequest } from "../../helpers/unchecked-request.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
@@ -55,6 +57,27 @@ describe("startInstances", () => {
     ]);
     expect(requests.map(({ sink }) => sink.responses[0]?.id)).toEqual(["a", "b"]);
     expect(timings?.computeInferNanoseconds).toBeGreaterThan(0);
+  });
+
+  it("runs the saved graph, or the original where that does not open", async () => {
+    const source = onnxVersion(identity, io);
+    const folder = testFolder();
+    const answer = async (): Promise<readonly number[]> => {
+      const model = { name: "m", version: "1", config: source.config };
+      const group = await startInstances(source, model, folder);
+      const sent = request([1, -2]);
+      await group.next()?.execute([sent]);
+      await group.close();
+      return answered(sent);
+    };
+    expect(await answer()).toEqual([1, -2]);
+    const { inputs, outputs } = {
+      inputs: [{ name: "X", datatype: "FP32", shape: ["n", "w"] }],
+      outputs: [{ name: "Y", datatype: "FP32", shape: ["n", "w"] }],
+    } as const;
+    const nodes = [{ op: "Abs", inputs: ["X"], outputs: ["Y"] }];
+    writeFileSync(path.join(folder, "model.onnx"), onnxModel({ inputs, outputs, nodes }));
+    expect(await answer()).toEqual([1, 2]);
   });
 
   it("keeps executions that are sent in one turn apart, large ones too", async () => {

@@ -1,0 +1,53 @@
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+/** How often a server that closes looks for connections that it need not wait for. */
+const sweepMilliseconds = 20;
+
+/** A client that has connected and not asked yet gets so long to do it when the server closes. */
+const newcomerMilliseconds = 500;
+
+/** The answer that a connection is at work on; node keeps it there and has no other way to ask. */
+export function currentAnswer(socket: Duplex): ServerResponse | null | undefined {
+  return Reflect.get(socket, "_httpMessage");
+}
+
+/** The open connections of a server, so that it can close without waiting for those on which nobody asks anything. */
+export class Connections {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Takes no new one, and resolves when the last has ended; those left when the signal comes are cut off. */
+  close(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const server = this.#server;
+    const began = performance.now();
+    const sweep = setInterval(() => {
+      server.closeIdleConnections();
+      if (performance.now() - began >= newcomerMilliseconds) this.#closeSilent();
+    }, sweepMilliseconds);
+    const cutOff = (): void => server.closeAllConnections();
+    signal.addEventListener("abort", cutOff, { once: true });
+    server.close(() => {
+      clearInterval(sweep);
+      signal.removeEventListener("abort", cutOff);
+      resolve();
+    });
+    if (signal.aborted) cutOff();
+    return promise;
+  }
+
+  /** To node a connection that has sent nothing, or half of a head, is not idle but at the beginning of a request. */
+  #closeSilent(): void {
+    for (const socket of this.#sockets) if (!currentAnswer(socket)) socket.destroy();
+  }
+}

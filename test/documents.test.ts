@@ -1,0 +1,56 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { python } from "./conformance/python.ts";
+import { startTidepool, type TidepoolProcess } from "./helpers/tidepool-process.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+const run = promisify(execFile);
+
+/** Commands that set up and serve, or test; tests of their own run them. */
+const elsewhere = /^npm (?:start|test)\b/u;
+
+/** What each of the other commands must print. */
+const expected: readonly (readonly [start: string, output: RegExp])[] = [
+  ["curl -s localhost:8000/v2/models/topics/infer", /"data":\["\d\.\d+:\d:sport"\]/u],
+  ["node examples/clients/classify-digits.ts", /\b39 of 40 right\n$/u],
+  ["node examples/clients/classify-topics.ts", /^sport .*Two goals/mu],
+  ["python3 examples/clients/classify_digits.py http", /\b39 of 40 right\n$/u],
+  ["python3 examples/clients/classify_digits.py grpc", /\b39 of 40 right\n$/u],
+  ["examples/clients/classify-digit.sh 7", /"data":\["\d\.\d+:\d:\w+","\d\.\d+:\d:\w+"/u],
+];
+
+/** The commands in the shell blocks of a page; a quoted text may run over several lines. */
+function commandsOf(page: string): readonly string[] {
+  const text = readFileSync(path.join(root, page), "utf8");
+  return [...text.matchAll(/```sh\n(?<block>.*?)```/gsu)]
+    .flatMap(({ groups }) => [...(groups?.["block"] ?? "").matchAll(/(?:'[^']*'|[^'\n])+/gu)])
+    .map(([command]) => command.trim());
+}
+
+let server: TidepoolProcess;
+beforeAll(async () => {
+  server = await startTidepool(["--model-repository=examples/models"]);
+});
+afterAll(() => server.stop());
+
+describe.each(["README.md", "examples/README.md"])("%s", (page) => {
+  const commands = commandsOf(page).filter((command) => !elsewhere.test(command));
+
+  it.each(commands)("shows a command that works: %s", async (command) => {
+    const [, output] = expected.find(([start]) => command.startsWith(start)) ?? [];
+    expect(output, "a command without an expectation").toBeDefined();
+    const here = command
+      .replace("localhost:8000", server.http)
+      .replace(/^(?<client>node \S+digits.ts|examples\S+ 7)/u, `$<client> http://${server.http}`)
+      .replace(/^python3 (?<client>\S+ http)/u, `${python} $<client> ${server.http}`)
+      .replace(/^python3 (?<client>\S+ grpc)/u, `${python} $<client> ${server.grpc}`);
+    const { stdout } = await run("bash", ["-c", here], {
+      cwd: root,
+      env: { ...process.env, TIDEPOOL_URL: `http://${server.http}` },
+    });
+    expect(stdout).toMatch(output ?? /^$/u);
+  });
+});
