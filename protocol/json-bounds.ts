@@ -10,9 +10,8 @@ const maxMembers = 100_000;
  * nearly every text is only searched for them; the others are walked.
  */
 export function checkJsonBounds(text: string): void {
-  const few =
-    count(text, "[{", maxNesting) <= maxNesting && count(text, ":", maxMembers) <= maxMembers;
-  if (few) return;
+  const fewMembers = text.length <= maxMembers || count(text, ":", maxMembers) <= maxMembers;
+  if (fewMembers && count(text, "[{", maxNesting) <= maxNesting) return;
   const { depth, arrays, members } = measure(text);
   if (depth > maxNesting) throw nestingError();
   if (arrays > maxArrays) {

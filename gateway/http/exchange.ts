@@ -24,27 +24,32 @@ export interface Exchange {
   readonly modelVersion: string;
 }
 
-/** Makes a handler of a function that answers on node's response itself, and that may throw until it has begun to. */
-export function exchangeHandler(
-  log: Logger,
-  answer: (exchange: Exchange) => Promise<void>,
-): HttpHandler {
+/** Answers on node's response itself, and may throw until it has begun to. */
+export type ExchangeAnswer = (exchange: Exchange) => Promise<void>;
+
+/** Makes a handler for the router of a function that needs none. */
+export function exchangeHandler(log: Logger, answer: ExchangeAnswer): HttpHandler {
   return (context) => {
-    const exchange = exchangeOf(context);
-    answer(exchange).catch((error: unknown) => sendError(exchange.outgoing, error, log));
+    const { incoming, outgoing } = context.env;
+    answerExchange({ incoming, outgoing, ...pathModel(context) }, answer, log);
     return RESPONSE_ALREADY_SENT;
   };
 }
 
-function exchangeOf(context: HttpContext): Exchange {
-  const { incoming, outgoing } = context.env;
+/** Lets a function answer one call, and answers with the error that it throws instead. */
+export function answerExchange(
+  parts: Omit<Exchange, "call">,
+  answer: ExchangeAnswer,
+  log: Logger,
+): void {
+  const { incoming, outgoing } = parts;
   const { traceparent } = incoming.headers;
   const parent = typeof traceparent === "string" ? traceparent : undefined;
   const call = new Call(anonymous, performance.now(), parent);
   outgoing.once("close", () => {
     if (!outgoing.writableFinished) call.cancel();
   });
-  return { incoming, outgoing, call, ...pathModel(context) };
+  answer({ ...parts, call }).catch((error: unknown) => sendError(outgoing, error, log));
 }
 
 /** The model that the path names. */

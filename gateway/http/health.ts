@@ -2,10 +2,10 @@ import type { DataPlane } from "../data-plane.ts";
 import { pathModel } from "./exchange.ts";
 import type { HttpHandler } from "./exchange.ts";
 import { addModelRoute, addRoute, jsonError } from "./routes.ts";
-import type { HttpApp } from "./routes.ts";
+import type { HttpRoutes } from "./routes.ts";
 
 /** Whether the server lives, whether it and its models are ready: the status is the answer. */
-export function addHealthRoutes(app: HttpApp, plane: DataPlane): void {
+export function addHealthRoutes(app: HttpRoutes, plane: DataPlane): void {
   addRoute(app, "/v2/health/live", { GET: () => healthAnswer(plane.live()) });
   addRoute(app, "/v2/health/ready", { GET: async () => healthAnswer(await plane.ready()) });
   addModelRoute(app, "/ready", { GET: modelReady(plane) });

@@ -16,15 +16,14 @@ import {
   responseCoding,
 } from "./content-coding.ts";
 import type { ContentCoding } from "./content-coding.ts";
-import { exchangeHandler } from "./exchange.ts";
-import type { Exchange, HttpHandler } from "./exchange.ts";
+import type { Exchange, ExchangeAnswer } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import type { HttpOptions } from "./options.ts";
 import { rawRequest } from "./raw-request.ts";
 
 /** `POST …/infer`: one request, one response, each as JSON with or without binary tensor data behind it. */
-export function inferHandler(plane: DataPlane, options: HttpOptions): HttpHandler {
-  return exchangeHandler(options.log, (exchange) => infer(plane, options, exchange));
+export function inferAnswer(plane: DataPlane, options: HttpOptions): ExchangeAnswer {
+  return (exchange) => infer(plane, options, exchange);
 }
 
 async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange): Promise<void> {

@@ -5,12 +5,12 @@ import { exchangeHandler, sendJson } from "./exchange.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { HttpOptions } from "./options.ts";
 import { addRoute } from "./routes.ts";
-import type { HttpApp } from "./routes.ts";
+import type { HttpRoutes } from "./routes.ts";
 
 type Changes = { -readonly [Name in keyof LogSettingValues]?: LogSettingValues[Name] };
 
 /** `/v2/logging`: shows the log's settings, and changes those that a client may change. */
-export function addLoggingRoutes(app: HttpApp, options: HttpOptions): void {
+export function addLoggingRoutes(app: HttpRoutes, options: HttpOptions): void {
   const { log, logSettings, maxInputBytes } = options;
   addRoute(app, "/v2/logging", {
     GET: (context) => context.json(settingsJson(logSettings)),

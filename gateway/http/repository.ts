@@ -8,12 +8,12 @@ import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
 import type { HttpOptions } from "./options.ts";
 import { addRoute } from "./routes.ts";
-import type { HttpApp } from "./routes.ts";
+import type { HttpRoutes } from "./routes.ts";
 
 const filePrefix = "file:";
 
 /** The model repository: its index, and loading and unloading its models. */
-export function addRepositoryRoutes(app: HttpApp, plane: DataPlane, options: HttpOptions): void {
+export function addRepositoryRoutes(app: HttpRoutes, plane: DataPlane, options: HttpOptions): void {
   const answer = (respond: (exchange: Exchange, body: unknown) => Promise<string>): HttpHandler =>
     exchangeHandler(options.log, async (exchange) => {
       const body = await optionalJson(exchange, options.maxInputBytes);

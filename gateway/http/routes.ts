@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { errorJson } from "./error-status.ts";
 import type { HttpEnv, HttpHandler } from "./exchange.ts";
 
-export type HttpApp = Hono<HttpEnv>;
+export type HttpRoutes = Hono<HttpEnv>;
 
 /** The methods of one path; any other one is answered with 405. */
 export type Methods = Readonly<Partial<Record<"GET" | "POST" | "DELETE", HttpHandler>>>;
@@ -11,7 +11,7 @@ export type Methods = Readonly<Partial<Record<"GET" | "POST" | "DELETE", HttpHan
  * Adds a path with its methods. One handler a path instead of one a method: the router then runs it without composing
  * anything, and HEAD and OPTIONS are refused as the reference refuses them.
  */
-export function addRoute(app: HttpApp, path: string, methods: Methods): void {
+export function addRoute(app: HttpRoutes, path: string, methods: Methods): void {
   const byMethod = new Map<string, HttpHandler>(Object.entries(methods));
   app.all(path, (context, next) => {
     const handler = byMethod.get(context.req.method);
@@ -20,7 +20,7 @@ export function addRoute(app: HttpApp, path: string, methods: Methods): void {
 }
 
 /** Adds `/v2/models/<model><rest>` and the same with a version. */
-export function addModelRoute(app: HttpApp, rest: string, methods: Methods): void {
+export function addModelRoute(app: HttpRoutes, rest: string, methods: Methods): void {
   addRoute(app, `/v2/models/:model${rest}`, methods);
   addRoute(app, `/v2/models/:model/versions/:version{[0-9]+}${rest}`, methods);
 }

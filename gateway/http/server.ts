@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import type { HttpApp } from "./app.ts";
 import { Connections } from "./connections.ts";
 import { jsonError } from "./routes.ts";
-import type { HttpApp } from "./routes.ts";
 import { arrivalOptions, refuseUnreadable } from "./unreadable-request.ts";
 
 export interface HttpAddress {
@@ -37,7 +37,7 @@ export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<Ht
   });
   const connections = new Connections(server);
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    void listener(incoming, outgoing);
+    if (!app.fastLane(incoming, outgoing)) void listener(incoming, outgoing);
   };
   server.on("request", serve);
   // Who asks before sending a body is told to go on only when somebody reads it: see readBody.

@@ -202,7 +202,7 @@ describe("tidepool serve, asked badly over HTTP", () => {
       for (let i = 0; i < times; i += 1)
         await Promise.all(badRequests.map(([, send]) => send(running.http)));
     };
-    await repeat(10);
+    await repeat(5);
     const before = await residentBytes();
     await repeat(50);
     expect((await residentBytes()) - before).toBeLessThan(100 * megabyte);

@@ -1,0 +1,27 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { answerExchange, type ExchangeAnswer } from "./exchange.ts";
+import type { HttpOptions } from "./options.ts";
+
+/** Answers a request if it is one for it; gives false and touches nothing otherwise. */
+export type FastLane = (incoming: IncomingMessage, outgoing: ServerResponse) => boolean;
+
+/** Names that need no decoding; all others go the ordinary way. */
+const inferPath = /^\/v2\/models\/(?<model>[\w.-]+)(?:\/versions\/(?<version>[0-9]+))?\/infer$/u;
+
+/**
+ * Takes ordinary infer calls past the router, which costs a fifth of what a small one costs in all. What is unusual, such
+ * as a body without a length, one that is too large, or one that waits to be asked for, is left to the router's way.
+ */
+export function inferLane(answer: ExchangeAnswer, options: HttpOptions): FastLane {
+  return (incoming, outgoing) => {
+    const { headers, method, url = "" } = incoming;
+    if (method !== "POST" || headers.expect !== undefined) return false;
+    // No length gives NaN, which is not within any limit.
+    if (!(Number(headers["content-length"] ?? NaN) <= options.maxInputBytes)) return false;
+    const path = inferPath.exec(url);
+    if (!path) return false;
+    const [, modelName = "", modelVersion = ""] = path;
+    answerExchange({ incoming, outgoing, modelName, modelVersion }, answer, options.log);
+    return true;
+  };
+}
