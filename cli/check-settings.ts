@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { parseMetricsConfig } from "../telemetry/metrics-config.ts";
 import { parseBackendConfig } from "./backend-config.ts";
+import { restrictionsOf } from "./restriction.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -12,6 +13,9 @@ export function checkSettings(settings: Settings): void {
   checkLoadModel(settings);
   checkTls(settings);
   checkAddresses(settings);
+  checkPorts(settings);
+  restrictionsOf("http-restricted-api", settings.httpRestrictedApi);
+  restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol);
   parseBackendConfig(settings.backendConfig);
   parseMetricsConfig(settings.metricsConfig);
 }
@@ -53,6 +57,24 @@ function checkAddresses(settings: Settings): void {
       `--${flag}: given ${address}, where other machines may call without a key; ` +
         "add --allow-anonymous if that is wanted, or give 127.0.0.1",
     );
+  }
+}
+
+/** Two endpoints cannot share a port; where ports are reused, the system would even let them, and mix their callers. */
+function checkPorts(settings: Settings): void {
+  const endpoints: [flag: string, served: boolean, address: string, port: number][] = [
+    ["http-port", settings.allowHttp, settings.httpAddress, settings.httpPort],
+    ["grpc-port", settings.allowGrpc, settings.grpcAddress, settings.grpcPort],
+    ["metrics-port", settings.allowMetrics, metricsAddress(settings), settings.metricsPort],
+  ];
+  const taken = new Map<string, string>();
+  for (const [flag, served, address, port] of endpoints) {
+    if (!served || port === 0) continue;
+    const other = taken.get(`${address} ${port}`);
+    if (other !== undefined) {
+      throw new UsageError(`--${flag}: given ${port}, which is --${other}, too; expected another`);
+    }
+    taken.set(`${address} ${port}`, flag);
   }
 }
 

@@ -7,6 +7,7 @@ import { listenHttp } from "../gateway/http/server.ts";
 import { listenMetrics } from "../gateway/metrics-server.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
 import { metricsAddress } from "./check-settings.ts";
+import { restrictionsOf } from "./restriction.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -78,6 +79,7 @@ function openHttp(settings: Settings, plane: DataPlane, log: ServerLog): Promise
   const app = createHttpApp(plane, {
     maxInputBytes: settings.httpMaxInputSize,
     ...forwarding(settings.httpHeaderForwardPattern),
+    restrictions: restrictionsOf("http-restricted-api", settings.httpRestrictedApi),
     log,
     logSettings: log,
   });
@@ -106,6 +108,7 @@ async function grpcOptions(settings: Settings, log: ServerLog): Promise<GrpcOpti
     log,
     logSettings: log,
     ...forwarding(settings.grpcHeaderForwardPattern),
+    restrictions: restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol),
     ...(tls && { tls }),
     keepalive: {
       timeMs: settings.grpcKeepaliveTime,

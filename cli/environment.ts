@@ -1,8 +1,10 @@
 import { flagTable, findFlag } from "./flag-table.ts";
 
+const prefix = "TIDEPOOL_";
+
 /** The environment variable of a flag: `--http-port` is TIDEPOOL_HTTP_PORT. */
 export function environmentName(flag: string): string {
-  return `TIDEPOOL_${flag.toUpperCase().replaceAll("-", "_")}`;
+  return `${prefix}${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
 /** What the environment sets, as if it stood on the command line; several values of one flag stand between semicolons. */
@@ -16,6 +18,19 @@ export function flagsFromEnvironment(
     given.set(name, findFlag(name)?.repeatable ? value.split(";") : [value]);
   }
   return given;
+}
+
+/** A warning for each variable that looks like a flag's and is none: most likely a typing error. */
+export function environmentWarnings(environment: NodeJS.ProcessEnv): readonly string[] {
+  const known = new Set(Object.keys(flagTable).map(environmentName));
+  return Object.entries(environment)
+    .filter(([name, value = ""]) => name.startsWith(prefix) && !isServiceVariable(name, value))
+    .filter(([name]) => !known.has(name))
+    .map(([name]) => `${name} has no effect: it is the variable of no flag`);
+}
+
+function isServiceVariable(name: string, value: string): boolean {
+  return /_SERVICE_(?:HOST|PORT)|_PORT_\d+_(?:TCP|UDP|SCTP)/u.test(name) || isServiceLink(value);
 }
 
 /**

@@ -8,6 +8,7 @@ import { type Endpoint, openEndpoints } from "./endpoints.ts";
 import { metricsRegistry } from "./metrics.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
 import { startEngine } from "./start-engine.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** Extensions of the v2 protocol that this server speaks. */
 const extensions = [
@@ -35,7 +36,7 @@ export async function serve({ settings, warnings }: ReadSettings): Promise<numbe
   for (const warning of warnings) log.warn(warning);
   const { engine, failures } = await startEngine(settings, log);
   if (failures.length > 0 && settings.exitOnError) {
-    const models = failures.map(({ name, error }) => ({ name, reason: error.message }));
+    const models = failures.map(({ name }) => name);
     log.error("failed to load all models; --exit-on-error=false serves the others", { models });
     return 1;
   }
@@ -66,7 +67,13 @@ async function openLog(settings: Settings): Promise<ServerLog> {
     logVerboseLevel: settings.logVerbose,
     logFormat: settings.logFormat,
   };
-  return new ServerLog(values, await logDestinations());
+  const destinations = await logDestinations();
+  try {
+    return new ServerLog(values, destinations);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--log-file: given ${settings.logFile}, ${reason}`, { cause });
+  }
 }
 
 function announce(settings: Settings, endpoints: readonly Endpoint[], log: ServerLog): void {

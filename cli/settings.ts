@@ -1,5 +1,5 @@
 import { flagsFromArguments } from "./arguments.ts";
-import { flagsFromEnvironment } from "./environment.ts";
+import { environmentWarnings, flagsFromEnvironment } from "./environment.ts";
 import { findFlag, flagTable } from "./flag-table.ts";
 import { parseFlag } from "./flag-type.ts";
 import type { Flag, WorkingFlag } from "./flag.ts";
@@ -20,7 +20,7 @@ export type Settings = {
 
 export interface ReadSettings {
   readonly settings: Settings;
-  /** One line for each flag that was given and does not do what it says. */
+  /** One line for each flag that was given and does not do what it says, and for each variable of no flag. */
   readonly warnings: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export function readSettings(
   environment: NodeJS.ProcessEnv,
 ): ReadSettings {
   const given = new Map([...flagsFromEnvironment(environment), ...flagsFromArguments(args)]);
-  const warnings: string[] = [];
+  const warnings = [...environmentWarnings(environment)];
   for (const [name, texts] of given) {
     const flag = findFlag(name);
     if (flag) applyStatus(name, flag, texts, { given, warnings });

@@ -1,3 +1,4 @@
+import { opendir } from "node:fs/promises";
 import { gpuIds } from "../pool/devices.ts";
 import { type LoadFailure, ModelLifecycle } from "../pool/lifecycle/model-lifecycle.ts";
 import { PoolEngine } from "../pool/pool-engine.ts";
@@ -7,6 +8,7 @@ import { ModelRepository } from "../repository/model-repository.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { parseBackendConfig } from "./backend-config.ts";
 import type { Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
 
 export interface StartedEngine {
   readonly engine: PoolEngine;
@@ -18,6 +20,7 @@ export interface StartedEngine {
 export async function startEngine(settings: Settings, log: Logger): Promise<StartedEngine> {
   const { defaultMaxBatchSize, warnings } = parseBackendConfig(settings.backendConfig);
   for (const warning of warnings) log.warn(warning);
+  await checkFolders(settings.modelRepository);
   const stores = settings.modelRepository.map(
     (folder) => new LocalStore(folder, settings.modelConfigName),
   );
@@ -45,4 +48,15 @@ export async function startEngine(settings: Settings, log: Logger): Promise<Star
   );
   const engine = new PoolEngine(lifecycle, { strictReadiness: settings.strictReadiness });
   return { engine, failures: await lifecycle.start() };
+}
+
+async function checkFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) {
+    try {
+      await (await opendir(folder)).close();
+    } catch (cause) {
+      const text = `--model-repository: given ${folder}, which cannot be read as a folder`;
+      throw new UsageError(text, { cause });
+    }
+  }
 }

@@ -18,7 +18,7 @@ import type { ResponseSink } from "./scheduler/scheduler.ts";
 /** What the engine asks of those who load and unload models. */
 export type RunningModels = Pick<
   ModelLifecycle,
-  "find" | "versions" | "running" | "ready" | "index" | "load" | "unload" | "close"
+  "find" | "versions" | "running" | "ready" | "index" | "load" | "unload" | "close" | "closing"
 >;
 
 export interface PoolEngineOptions {
@@ -33,7 +33,6 @@ export class PoolEngine implements Engine {
   readonly #models: RunningModels;
   readonly #strictReadiness: boolean;
   readonly #clock: Clock;
-  #closing = false;
 
   constructor(models: RunningModels, options: PoolEngineOptions) {
     this.#models = models;
@@ -42,12 +41,12 @@ export class PoolEngine implements Engine {
   }
 
   async ready(): Promise<boolean> {
-    return !this.#closing && (this.#models.ready() || !this.#strictReadiness);
+    return !this.#models.closing && (this.#models.ready() || !this.#strictReadiness);
   }
 
   async modelReady(name: string, version: string): Promise<boolean> {
     try {
-      return !this.#closing && this.#models.find(name, version).instances.healthy;
+      return this.#models.find(name, version).instances.healthy;
     } catch (error) {
       if (error instanceof InferenceError && notThere.has(error.code)) return false;
       throw error;
@@ -55,7 +54,6 @@ export class PoolEngine implements Engine {
   }
 
   model(name: string, version: string): ServedModel {
-    this.#checkOpen();
     return this.#models.find(name, version).model;
   }
 
@@ -107,35 +105,26 @@ export class PoolEngine implements Engine {
   }
 
   async load(name: string, options: LoadOptions): Promise<void> {
-    this.#checkOpen();
     await this.#models.load(name, options);
   }
 
   async unload(name: string, options: UnloadOptions): Promise<void> {
-    this.#checkOpen();
     await this.#models.unload(name, options);
   }
 
   async close(signal: AbortSignal): Promise<void> {
-    this.#closing = true;
-    if (signal.aborted) return;
     const givenUp = new Promise<void>((resolve) => {
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
     });
     await Promise.race([this.#models.close(), givenUp]);
   }
 
   #enqueue(request: ValidInferenceRequest, call: Call, sink: ResponseSink): void {
-    this.#checkOpen();
     const { model, scheduler } = this.#models.find(request.modelName, request.modelVersion);
     // A load may have put another version in place since the request was checked.
     const current = request.model === model ? request : validRequest(model, request);
     scheduler.enqueue({ request: current, call, sink, enqueuedAt: this.#clock.now() });
-  }
-
-  #checkOpen(): void {
-    if (this.#closing)
-      throw new InferenceError(StatusCode.Unavailable, "the server is shutting down");
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
-import { checkConfig } from "../repository/config-check/check-config.ts";
+import { checkConfig, checkPlatform } from "../repository/config-check/check-config.ts";
 import { normaliseConfig } from "../repository/complete-config.ts";
 import { checkOnnx } from "./backend/check-onnx.ts";
 import { completeOnnx } from "./backend/complete-onnx.ts";
@@ -38,8 +38,8 @@ export function versionStarter(options: StartOptions): StartVersion {
   const clock = options.clock ?? systemClock;
   const probe = new Probe(options.probe);
   return async (source) => {
-    const startedAt = clock.now();
     checkSupported(source.config);
+    checkPlatform(source.config, source.name);
     const probed = await probe.version(source, runsOnCpu(source.config, options.gpuCount));
     try {
       const config = completedConfig(source, probed.finding, options);
@@ -53,7 +53,6 @@ export function versionStarter(options: StartOptions): StartVersion {
         schedulerOf(model, { instances, statistics, clock }),
         labels,
       );
-      statistics.loaded((clock.now() - startedAt) / 1000);
       return running({ model, scheduler, instances, statistics }, probed);
     } catch (error) {
       probed.graph?.release();

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "./error.ts";
+import { invalidArgument } from "./error.ts";
 
 /** A request body in two parts; both are views on it. */
 export interface SplitBody {
@@ -19,8 +19,7 @@ function headLength(bodyLength: number, header: string | undefined): number {
   const length = /^\s*[+-]?\d+\s*$/.test(header) ? Number(header) : NaN;
   if (length >= 0 && length <= bodyLength) return length;
   const given = Number.isNaN(length) ? `'${header}'` : length;
-  throw new InferenceError(
-    StatusCode.InvalidArg,
+  throw invalidArgument(
     `inference header size should be in range (0, ${bodyLength}), got: ${given}`,
   );
 }

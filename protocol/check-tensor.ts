@@ -1,8 +1,8 @@
 import { lengthBytes, readLength } from "./bytes-tensor.ts";
-import { InferenceError, StatusCode } from "./error.ts";
-import { requestLabel } from "./request-label.ts";
+import { type InferenceError, invalidArgument } from "./error.ts";
+import { invalidRequest } from "./request-label.ts";
 import type { InputRule } from "./request-rules.ts";
-import { elementCount, shapeText } from "./shape.ts";
+import { dimensionBound, elementCount, isDimension, shapeText } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -14,7 +14,7 @@ const batchingNote =
 /** Checks that a tensor is of the input's datatype and shape, and that its bytes are as many as the shape says. */
 export function checkTensor(rule: InputRule, tensor: Tensor, requestId: string): void {
   if (tensor.datatype !== rule.datatype) {
-    throw invalid(
+    throw invalidRequest(
       requestId,
       `inference input '${rule.name}' data-type is '${tensor.datatype}', but model '${rule.modelName}' expects '${rule.datatype}'`,
     );
@@ -22,7 +22,7 @@ export function checkTensor(rule: InputRule, tensor: Tensor, requestId: string):
   checkShape(rule, tensor.shape, requestId);
   const elements = elementCount(tensor.shape);
   if (!Number.isSafeInteger(elements)) {
-    throw invalid(
+    throw invalidRequest(
       requestId,
       `${subject(rule)}: shape ${shapeText(tensor.shape)} has more elements than any tensor can hold`,
     );
@@ -30,7 +30,7 @@ export function checkTensor(rule: InputRule, tensor: Tensor, requestId: string):
   if (rule.datatype === "BYTES") return checkElements(rule, elements, tensor.bytes, requestId);
   const expected = elements * rule.elementBytes;
   if (tensor.bytes.length !== expected) {
-    throw invalid(
+    throw invalidRequest(
       requestId,
       `input byte size mismatch for ${subject(rule)}. Expected ${expected}, got ${tensor.bytes.length}`,
     );
@@ -39,10 +39,6 @@ export function checkTensor(rule: InputRule, tensor: Tensor, requestId: string):
 
 function subject(rule: InputRule): string {
   return `input '${rule.name}' for model '${rule.modelName}'`;
-}
-
-function invalid(requestId: string, text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, requestLabel(requestId) + text);
 }
 
 function checkShape(rule: InputRule, given: Shape, requestId: string): void {
@@ -54,25 +50,18 @@ function checkShape(rule: InputRule, given: Shape, requestId: string): void {
     if (expected[i] !== -1 && expected[i] !== dimension) fits = false;
   }
   if (fits) return;
-  throw invalid(
+  throw invalidRequest(
     requestId,
     `unexpected shape for ${subject(rule)}. Expected ${shapeText(expected)}, got ${shapeText(given)}. ` +
       (rule.batched ? batchingNote : ""),
   );
 }
 
-/** No message can hold more elements; a tensor without any could name a larger one, and no backend takes it. */
-const largestDimension = 2 ** 31 - 1;
-
-function isDimension(value: number | undefined): boolean {
-  return Number.isInteger(value) && (value ?? -1) >= 0 && (value ?? 0) <= largestDimension;
-}
-
 function notADimension(rule: InputRule, given: Shape, requestId: string): InferenceError {
   const text = given.includes(-1)
     ? `All input dimensions should be specified for ${subject(rule)}, got ${shapeText(given)}`
-    : `invalid shape for ${subject(rule)}: dimensions must be integers from 0 to 2^31-1, got ${shapeText(given)}`;
-  return invalid(requestId, text);
+    : `invalid shape for ${subject(rule)}: dimensions must be ${dimensionBound}, got ${shapeText(given)}`;
+  return invalidRequest(requestId, text);
 }
 
 /** Walks the elements of a BYTES tensor: their lengths must add up, and there must be as many as the shape says. */
@@ -88,7 +77,7 @@ function checkElements(
   while (offset < bytes.length) {
     const left = bytes.length - offset - lengthBytes;
     if (left < 0) {
-      throw invalid(
+      throw invalidRequest(
         requestId,
         `incomplete string length indicator for ${name}, expecting 4 bytes but only ${left + lengthBytes} bytes available. ` +
           "Please make sure the string length indicator is in one buffer.",
@@ -96,7 +85,7 @@ function checkElements(
     }
     count += 1;
     if (count > expected) {
-      throw invalid(
+      throw invalidRequest(
         requestId,
         `unexpected number of string elements ${count} for ${name}, expecting ${expected}`,
       );
@@ -106,14 +95,16 @@ function checkElements(
     offset += lengthBytes + length;
   }
   if (count < expected) {
-    throw invalid(requestId, `expected ${expected} string elements for ${name}, got ${count}`);
+    throw invalidRequest(
+      requestId,
+      `expected ${expected} string elements for ${name}, got ${count}`,
+    );
   }
 }
 
 /** The one text of these that the reference gives without the request's id. */
 function incompleteElement(rule: InputRule, length: number, left: number): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
+  return invalidArgument(
     `incomplete string data for inference input '${rule.name}', expecting string of length ${length} but only ${left} bytes available`,
   );
 }

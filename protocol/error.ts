@@ -34,3 +34,8 @@ export class InferenceError extends Error {
     );
   }
 }
+
+/** The client's mistake: INVALID_ARG with a text that names subject, given and expected. */
+export function invalidArgument(text: string, options?: ErrorOptions): InferenceError {
+  return new InferenceError(StatusCode.InvalidArg, text, options);
+}

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "./error.ts";
+import { type InferenceError, invalidArgument } from "./error.ts";
 import { jsonError } from "./json-access.ts";
 
 /** How deep arrays and objects may nest. */
@@ -6,10 +6,7 @@ export const maxNesting = 100;
 
 /** The reference's text for JSON that nests deeper. */
 export function nestingError(): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
-    `JSON nesting depth exceeds maximum allowed limit (${maxNesting})`,
-  );
+  return invalidArgument(`JSON nesting depth exceeds maximum allowed limit (${maxNesting})`);
 }
 
 /** The reference's text for JSON that is none. */
@@ -173,12 +170,12 @@ export class ExactJsonReader {
 
   #digits(): boolean {
     const start = this.#at;
-    while (isDigit(this.#text[this.#at])) this.#at += 1;
+    while (isDigit(this.#text.charCodeAt(this.#at))) this.#at += 1;
     return this.#at > start;
   }
 
   #skipSpace(): void {
-    while (" \t\n\r".includes(this.#text[this.#at] ?? "x")) this.#at += 1;
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at += 1;
   }
 
   #take(char: string): boolean {
@@ -198,8 +195,13 @@ export class ExactJsonReader {
   }
 }
 
-function isDigit(char: string | undefined): boolean {
-  return char !== undefined && char >= "0" && char <= "9";
+/** Takes a UTF-16 unit, or NaN behind the end. */
+function isSpace(unit: number): boolean {
+  return unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09;
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
 }
 
 /** Beyond 64 bits there is nothing exact to keep; the reference reads a double there, too. */

@@ -1,6 +1,6 @@
 import { datatypeOfConfig } from "./datatype.ts";
 import type { ServedModel } from "./served-model.ts";
-import { InferenceError, StatusCode } from "./error.ts";
+import { InferenceError, invalidArgument } from "./error.ts";
 import type { RequestTarget } from "./infer-json.ts";
 import type { InferenceRequest, InferenceResponse } from "./inference.ts";
 import { asString, isJsonObject, jsonError, membersOf } from "./json-access.ts";
@@ -8,7 +8,7 @@ import type { JsonDocument } from "./json-text.ts";
 import type { ModelInput } from "./model-config.ts";
 import { parametersJson } from "./infer-reply.ts";
 import type { ParameterValue } from "./parameters.ts";
-import { requestLabel } from "./request-label.ts";
+import { invalidRequest } from "./request-label.ts";
 import { parameterValue } from "./request-parameters.ts";
 import type { Shape } from "./shape.ts";
 import { tensorFromJson } from "./tensor-from-json.ts";
@@ -71,7 +71,9 @@ class GenerateReader {
 
   #readNested(value: unknown): void {
     if (this.#modelInputs.has(nested)) {
-      throw invalid(`Keyword '${nested}' for nested schema also given as input tensor name`);
+      throw invalidArgument(
+        `Keyword '${nested}' for nested schema also given as input tensor name`,
+      );
     }
     if (!isJsonObject(value)) {
       throw jsonError(
@@ -95,7 +97,7 @@ class GenerateReader {
       return;
     }
     if (this.#inputs.has(name)) {
-      throw invalid(`${requestLabel(this.#id)}input '${name}' already exists in request`);
+      throw invalidRequest(this.#id, `input '${name}' already exists in request`);
     }
     this.#inputs.set(name, this.#tensor(input, value));
   }
@@ -103,12 +105,15 @@ class GenerateReader {
   #tensor(input: ModelInput, value: unknown): Tensor {
     const { name } = input;
     const datatype = datatypeOfConfig(input.dataType);
-    if (!datatype) throw invalid(`input '${name}' has unsupported datatype ${input.dataType}`);
+    if (!datatype)
+      throw invalidArgument(`input '${name}' has unsupported datatype ${input.dataType}`);
     const data = Array.isArray(value) ? value : [value];
     const expected = this.#batching && !input.isShapeTensor ? [-1, ...input.dims] : input.dims;
     const shape = filledShape(expected, data.length);
     if (!shape) {
-      throw invalid(`The schema can not convert input '${name}' to tensor with proper shape`);
+      throw invalidArgument(
+        `The schema can not convert input '${name}' to tensor with proper shape`,
+      );
     }
     const bytes = tensorFromJson({ datatype, shape, data, exact: this.#exact });
     return { name, datatype, shape, bytes };
@@ -125,10 +130,6 @@ function filledShape(expected: Shape, elements: number): Shape | undefined {
     if (size !== -1) return size;
     return i === variable ? count : 1;
   });
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
 }
 
 /** Writes a response as a flat object: an output of one element is that element, a larger one is a flat list. */

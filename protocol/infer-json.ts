@@ -1,13 +1,14 @@
 import { BinaryTail } from "./binary-data.ts";
 import { isDatatype } from "./datatype.ts";
 import type { Datatype } from "./datatype.ts";
-import { InferenceError, StatusCode } from "./error.ts";
+import { InferenceError, StatusCode, invalidArgument } from "./error.ts";
 import type { InferenceRequest, RequestedOutput } from "./inference.ts";
 import { asArray, asBoolean, asString, asUnsigned, member, requiredMember } from "./json-access.ts";
 import { decodeJson, readJson } from "./json-text.ts";
 import type { JsonDocument } from "./json-text.ts";
 import type { Parameters } from "./parameters.ts";
 import { requestParameters } from "./request-parameters.ts";
+import { dimensionBound, isDimension } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 import { tensorFromJson } from "./tensor-from-json.ts";
 import type { Tensor } from "./tensor.ts";
@@ -60,14 +61,10 @@ function parseDocument(
     ...(parameters.sequence && { sequence: parameters.sequence }),
   };
   if (tail.left > 0) {
-    throw invalid(`unexpected additional input data for model '${modelName}'`);
+    throw invalidArgument(`unexpected additional input data for model '${modelName}'`);
   }
   const all = outputs.length === 0 && parameters.binaryDataOutput;
   return { request, binaryOutputs: all ? "all" : binaryNames(outputs) };
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
 }
 
 /** A tensor's elements come from exactly one place. */
@@ -78,7 +75,7 @@ function checkDataSource(input: unknown): void {
   const shared = member(parameters, "shared_memory_region") !== undefined;
   if (Number(data) + Number(binary) + Number(shared) === 1) return;
   const set = `${data ? " 'data'" : ""}${binary ? " 'binary_data_size'" : ""}${shared ? " 'shared_memory_region'" : ""}`;
-  throw invalid(
+  throw invalidArgument(
     "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
       `'shared_memory_region' in 'parameters'. But ${set ? `set${set}` : "no field is set"}`,
   );
@@ -87,14 +84,14 @@ function checkDataSource(input: unknown): void {
 function inputTensor(input: unknown, exact: boolean, tail: BinaryTail, modelName: string): Tensor {
   const name = asString(requiredMember(input, "name"), "Unable to parse 'name': ");
   const datatype = asDatatype(requiredMember(input, "datatype"), name);
-  const shape = asShape(requiredMember(input, "shape"));
+  const shape = asShape(requiredMember(input, "shape"), name);
   const parameters = member(input, "parameters");
   const size = member(parameters, "binary_data_size");
   if (size !== undefined) {
     const expected = asUnsigned(size, "Unable to parse 'binary_data_size': ");
     const bytes = tail.take(expected);
     if (bytes) return { name, datatype, shape, bytes };
-    throw invalid(
+    throw invalidArgument(
       `unexpected size for input '${name}', expecting ${expected - tail.left} additional bytes for model '${modelName}'`,
     );
   }
@@ -106,12 +103,17 @@ function inputTensor(input: unknown, exact: boolean, tail: BinaryTail, modelName
 function asDatatype(value: unknown, inputName: string): Datatype {
   const text = asString(value, "Unable to parse 'datatype': ");
   if (isDatatype(text)) return text;
-  throw invalid(`invalid datatype for input ${inputName}`);
+  throw invalidArgument(`invalid datatype for input ${inputName}`);
 }
 
-function asShape(value: unknown): Shape {
-  return asArray(value, "Unable to parse 'shape': ").map((dimension) =>
-    asUnsigned(dimension, "Unable to parse 'shape': "),
+function asShape(value: unknown, inputName: string): Shape {
+  const dimensions = asArray(value, "Unable to parse 'shape': ");
+  if (dimensions.every(isDimension)) return dimensions;
+  const wrong = dimensions.find((dimension) => !isDimension(dimension));
+  const given =
+    typeof wrong === "number" || typeof wrong === "bigint" ? wrong : `a ${typeof wrong}`;
+  throw invalidArgument(
+    `invalid shape for input '${inputName}': dimensions must be ${dimensionBound}, got ${given}`,
   );
 }
 
@@ -129,8 +131,8 @@ function requestedOutput(output: unknown): RequestedOutput {
   if (parameters === undefined) return { name };
   const classes = member(parameters, "classification");
   if (member(parameters, "shared_memory_region") !== undefined) {
-    if (classes !== undefined) throw invalid(sharedMemoryConflict("classification"));
-    if (wantsBinary(output)) throw invalid(sharedMemoryConflict("binary_data"));
+    if (classes !== undefined) throw invalidArgument(sharedMemoryConflict("classification"));
+    if (wantsBinary(output)) throw invalidArgument(sharedMemoryConflict("binary_data"));
     refuseSharedMemory(parameters);
   }
   const classification = asUnsigned(classes ?? 0, "Unable to set 'classification': ");

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "./error.ts";
+import { type InferenceError, invalidArgument } from "./error.ts";
 import { maxNesting, nestingError } from "./exact-json-reader.ts";
 
 /** So many may stand in one text. An empty one takes a client two bytes and the server a hundred, and a microsecond. */
@@ -21,10 +21,7 @@ export function checkJsonBounds(text: string): void {
 }
 
 function tooMany(bound: string): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
-    `the request's JSON has too many parts, expected at most ${bound}`,
-  );
+  return invalidArgument(`the request's JSON has too many parts, expected at most ${bound}`);
 }
 
 /** How often one of the characters occurs; stops soon after `enough`. */

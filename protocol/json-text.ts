@@ -1,3 +1,4 @@
+import { type InferenceError, invalidArgument } from "./error.ts";
 import { ExactJsonReader, parseError } from "./exact-json-reader.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
@@ -17,6 +18,9 @@ export function demandExactNumbers(): never {
   throw inexactNumber;
 }
 
+/** The exact reader takes up to half a second for so many, and nothing else is served meanwhile. */
+const maxExactCharacters = 4 * 2 ** 20;
+
 /**
  * Reads JSON text and hands it to `use`. JSON.parse does it wherever it can; our own reader takes over where an integer
  * beyond 2^53 matters, where NaN or Infinity stand (which the reference accepts), and to say what is wrong and where.
@@ -28,7 +32,15 @@ export function readJson<T>(text: string, use: (document: JsonDocument) => T): T
   } catch (error) {
     if (error !== inexactNumber && !(error instanceof SyntaxError)) throw error;
   }
+  if (text.length > maxExactCharacters) throw tooLongToReadExactly(text.length);
   return use({ root: new ExactJsonReader(text).read(), exact: true });
+}
+
+function tooLongToReadExactly(length: number): InferenceError {
+  return invalidArgument(
+    "the request's JSON is not valid, or has NaN, Infinity or integers beyond 2^53: " +
+      `given ${length}, expected at most ${maxExactCharacters} characters of such JSON; send such data as binary tensors`,
+  );
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });

@@ -1,7 +1,7 @@
 /**
  * A model's settings: the fields of Triton's `ModelConfig` message in camelCase, as `protocol/proto/model-config.proto`
  * numbers them. Scalars, lists and maps are always present with their default; a message that was not given is absent.
- * 64-bit numbers are plain numbers: no setting comes near 2^53.
+ * 64-bit numbers are plain numbers: no sensible setting comes near 2^53; larger ones are held at 2^53 - 1.
  */
 export interface ModelConfig {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "./error.ts";
+import { invalidArgument } from "./error.ts";
 import type { SequenceOptions } from "./inference.ts";
 import { asBoolean, asString, asUnsigned, member, membersOf } from "./json-access.ts";
 import { demandExactNumbers } from "./json-text.ts";
@@ -78,8 +78,7 @@ function sequenceId(value: unknown, exact: boolean): bigint | string {
 /** The value of a custom parameter; throws the reference's text for a reserved name or a type that none can have. */
 export function parameterValue(name: string, value: unknown, exact: boolean): ParameterValue {
   if (name.startsWith("triton_")) {
-    throw new InferenceError(
-      StatusCode.InvalidArg,
+    throw invalidArgument(
       "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
     );
   }
@@ -88,8 +87,7 @@ export function parameterValue(name: string, value: unknown, exact: boolean): Pa
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "number") {
     return value;
   }
-  throw new InferenceError(
-    StatusCode.InvalidArg,
+  throw invalidArgument(
     `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
   );
 }

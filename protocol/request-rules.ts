@@ -16,8 +16,6 @@ export interface InputRule {
   /** Its first dimension is the batch. */
   readonly batched: boolean;
   readonly optional: boolean;
-  /** The last turn that saw this input: tells a duplicate without a set for each request. */
-  seenInTurn: number;
 }
 
 /** What a model version demands of a request, worked out once from its config. */
@@ -28,8 +26,6 @@ export interface RequestRules {
   readonly outputs: ReadonlySet<string>;
   /** Items a request may hold; infinite where oversized ones are split. */
   readonly maxBatchSize: number;
-  /** Counts the requests that were checked. */
-  turn: number;
 }
 
 const rulesOf = new WeakMap<ServedModel, RequestRules>();
@@ -54,7 +50,6 @@ function compile(model: ServedModel): RequestRules {
     requiredCount: inputs.filter((rule) => !rule.optional).length,
     outputs: new Set(config.output.map((output) => output.name)),
     maxBatchSize: model.splitOversizedBatches ? Infinity : config.maxBatchSize,
-    turn: 0,
   };
 }
 
@@ -70,6 +65,5 @@ function inputRule(modelName: string, input: ModelInput, batching: boolean): Inp
     elementBytes: datatype ? byteSize(datatype) : 0,
     batched,
     optional: input.optional,
-    seenInTurn: 0,
   };
 }

@@ -1,7 +1,7 @@
 import { bytesElements } from "./bytes-tensor.ts";
 import { byteSize } from "./datatype.ts";
 import type { Datatype } from "./datatype.ts";
-import { InferenceError, StatusCode } from "./error.ts";
+import { invalidArgument } from "./error.ts";
 import { bf16Value, fp16Value } from "./half-float.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -59,8 +59,7 @@ function joinStrings({ name, bytes }: Tensor): string {
     try {
       texts.push(JSON.stringify(decoder.decode(element)));
     } catch (cause) {
-      throw new InferenceError(
-        StatusCode.InvalidArg,
+      throw invalidArgument(
         `output '${name}': element ${texts.length} is not valid UTF-8, which JSON cannot carry; ask for it with 'binary_data'`,
         { cause },
       );

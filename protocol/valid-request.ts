@@ -1,8 +1,8 @@
 import { checkTensor } from "./check-tensor.ts";
 import type { ServedModel } from "./served-model.ts";
-import { InferenceError, StatusCode } from "./error.ts";
+import { type InferenceError, invalidArgument } from "./error.ts";
 import type { InferenceRequest, RequestedOutput } from "./inference.ts";
-import { requestLabel } from "./request-label.ts";
+import { invalidRequest } from "./request-label.ts";
 import { requestRules } from "./request-rules.ts";
 import type { RequestRules } from "./request-rules.ts";
 import type { Tensor } from "./tensor.ts";
@@ -48,20 +48,24 @@ function checkInputs(rules: RequestRules, request: InferenceRequest): number {
   if (inputs.length < rules.requiredCount || inputs.length > rules.inputs.size) {
     throw wrongInputs(rules, request);
   }
-  rules.turn += 1;
   let required = 0;
   let batchSize = 0;
-  for (const input of inputs) {
+  for (const [i, input] of inputs.entries()) {
     const rule = rules.inputs.get(input.name);
     if (!rule) throw unexpected(rules, `input '${input.name}'`);
-    if (rule.seenInTurn === rules.turn) throw twice(request, input.name);
-    rule.seenInTurn = rules.turn;
+    if (isNamedBefore(inputs, i, input.name)) throw twice(request, input.name);
     if (!rule.optional) required += 1;
     if (rule.batched) batchSize = checkBatch(rules, request, input, batchSize);
     checkTensor(rule, input, request.id);
   }
   if (required < rules.requiredCount) throw wrongInputs(rules, request);
   return batchSize || 1;
+}
+
+/** Comparing is faster than a set for as many inputs as models have. */
+function isNamedBefore(inputs: readonly Tensor[], end: number, name: string): boolean {
+  for (let i = 0; i < end; i += 1) if (inputs[i]?.name === name) return true;
+  return false;
 }
 
 /** Returns the batch size of all inputs so far; 0 means that none was seen yet. */
@@ -74,42 +78,38 @@ function checkBatch(
   const [given] = input.shape;
   const { modelName, maxBatchSize } = rules;
   if (given === undefined) {
-    throw invalid(
-      request,
+    throw invalidRequest(
+      request.id,
       `input '${input.name}' has no shape but model requires batch dimension for '${modelName}'`,
     );
   }
   if (batchSize !== 0 && given !== batchSize) {
-    throw invalid(
-      request,
+    throw invalidRequest(
+      request.id,
       `input '${input.name}' batch size does not match other inputs for '${modelName}'`,
     );
   }
   if (given > maxBatchSize) {
-    throw invalid(
-      request,
+    throw invalidRequest(
+      request.id,
       `inference request batch-size must be <= ${maxBatchSize} for '${modelName}'`,
     );
   }
   if (given === 0) {
-    throw invalid(request, `inference request batch-size must be >= 1 for '${modelName}', got 0`);
+    throw invalidRequest(
+      request.id,
+      `inference request batch-size must be >= 1 for '${modelName}', got 0`,
+    );
   }
   return given;
 }
 
-function invalid(request: InferenceRequest, text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, requestLabel(request.id) + text);
-}
-
 function unexpected(rules: RequestRules, subject: string): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
-    `unexpected inference ${subject} for model '${rules.modelName}'`,
-  );
+  return invalidArgument(`unexpected inference ${subject} for model '${rules.modelName}'`);
 }
 
 function twice(request: InferenceRequest, name: string): InferenceError {
-  return invalid(request, `input '${name}' already exists in request`);
+  return invalidRequest(request.id, `input '${name}' already exists in request`);
 }
 
 /** Too many inputs, too few, or not those that are required. */
@@ -127,8 +127,8 @@ function wrongInputs(rules: RequestRules, request: InferenceRequest): InferenceE
     rules.requiredCount === most
       ? `expected ${most} inputs`
       : `expected number of inputs between ${rules.requiredCount} and ${most}`;
-  return invalid(
-    request,
+  return invalidRequest(
+    request.id,
     `${expected} but got ${given.size} inputs for model '${rules.modelName}'. ` +
       `Got input(s) ${quotedList([...given])}, but missing required input(s) ` +
       `${quotedList(missing.map((rule) => rule.name))}. Please provide all required input(s).`,

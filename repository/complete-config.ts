@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { invalidArgument } from "../protocol/error.ts";
 import type {
   ModelConfig,
   ModelDynamicBatching,
@@ -15,8 +15,7 @@ export function inferBackend(
   firstVersionFiles: readonly string[],
 ): ModelConfig {
   if (config.name !== "" && config.name !== modelName) {
-    throw new InferenceError(
-      StatusCode.InvalidArg,
+    throw invalidArgument(
       `unexpected directory name '${modelName}' for model '${config.name}', directory name must equal model name`,
     );
   }
@@ -33,8 +32,7 @@ export function inferBackend(
   }
   // A platform or backend that nobody here knows is refused where it would be started.
   if (config.backend !== "" || config.platform !== "") return named;
-  throw new InferenceError(
-    StatusCode.InvalidArg,
+  throw invalidArgument(
     `Invalid model name: Could not determine backend for model '${modelName}' with no backend in model configuration. Expected model name of the form 'model.<backend_name>'.`,
   );
 }

@@ -1,5 +1,5 @@
 import protobuf from "protobufjs";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { invalidArgument } from "../protocol/error.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import {
   configError,
@@ -40,7 +40,7 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : "not JSON";
-    throw new InferenceError(StatusCode.InvalidArg, `${subject}: ${reason}`, { cause });
+    throw invalidArgument(`${subject}: ${reason}`, { cause });
   }
 }
 

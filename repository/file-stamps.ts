@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { type InferenceError, invalidArgument } from "../protocol/error.ts";
 
 /** Where a file lies below its model's folder, with `/` between folders, and a text that changes when it does. */
 export interface FileStamp {
@@ -55,8 +55,5 @@ export async function unlessGone<T>(operation: Promise<T>): Promise<T | undefine
 }
 
 function tooLarge(expected: string): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
-    `model folder: given more, expected ${expected}`,
-  );
+  return invalidArgument(`model folder: given more, expected ${expected}`);
 }

@@ -1,6 +1,6 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.ts";
 import { type FileStamp, fileStamps, fingerprintOf, unlessGone } from "./file-stamps.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
 import type {
@@ -23,8 +23,7 @@ export class LocalStore implements ModelStore {
     this.#root = resolve(root);
     this.#configName = configName === "" ? undefined : configName;
     if (this.#configName !== undefined && !isPathSegment(this.#configName))
-      throw new InferenceError(
-        StatusCode.InvalidArg,
+      throw invalidArgument(
         `model config name: given '${configName}', expected the name of a file without its '.pbtxt'`,
       );
   }
@@ -66,10 +65,7 @@ export class LocalStore implements ModelStore {
     if (fileName === undefined) return undefined;
     const { size } = await stat(join(folder, fileName));
     if (size > maxConfigBytes)
-      throw new InferenceError(
-        StatusCode.InvalidArg,
-        `${fileName}: given ${size} bytes, expected at most ${maxConfigBytes}`,
-      );
+      throw invalidArgument(`${fileName}: given ${size} bytes, expected at most ${maxConfigBytes}`);
     return { fileName, text: await readFile(join(folder, fileName), "utf8") };
   }
 

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { invalidArgument } from "../protocol/error.ts";
 
 const maxNameBytes = 255;
 // Control characters, the separators of either kind of system, and a leading dot: nothing that could leave a folder.
@@ -14,8 +14,7 @@ export function isPathSegment(text: string): boolean {
 export function checkModelName(name: string): void {
   if (isPathSegment(name)) return;
   const shown = JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name);
-  throw new InferenceError(
-    StatusCode.InvalidArg,
+  throw invalidArgument(
     `model name: given ${shown}, expected 1 to ${maxNameBytes} bytes without '/', '\\', control characters or a leading '.'`,
   );
 }

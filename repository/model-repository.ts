@@ -1,5 +1,5 @@
 import type { LoadOptions } from "../protocol/engine.ts";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.ts";
 import { checkModelName } from "./model-name.ts";
 import type { ModelStore, StoredModel } from "./model-store.ts";
 import { OverrideStore } from "./override-store.ts";
@@ -53,17 +53,13 @@ export class ModelRepository {
     const [found, another] = await this.#find(name);
     if (!found)
       throw new InferenceError(StatusCode.NotFound, "model not found in any model repository");
-    if (another)
-      throw new InferenceError(StatusCode.InvalidArg, "not unique across all model repositories");
+    if (another) throw invalidArgument("not unique across all model repositories");
     return resolveModel(found.store, found.model, options.config);
   }
 
   async #readOverride(name: string, options: LoadOptions): Promise<RepositoryModel> {
     if (options.config === undefined)
-      throw new InferenceError(
-        StatusCode.InvalidArg,
-        "load parameter 'config' must be specified for model file override",
-      );
+      throw invalidArgument("load parameter 'config' must be specified for model file override");
     const store = await OverrideStore.write(name, options.files ?? new Map());
     try {
       const model = await store.read(name);

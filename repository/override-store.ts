@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { type InferenceError, invalidArgument } from "../protocol/error.ts";
 import { LocalStore } from "./local-store.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
 import type { LocalVersion, ModelStore, StoredModel } from "./model-store.ts";
@@ -86,8 +86,7 @@ async function writeInside(folder: string, path: string, bytes: Uint8Array): Pro
 
 function invalid(path: string, text: string): InferenceError {
   const shown = path.length > 64 ? `${path.slice(0, 64)}…` : path;
-  return new InferenceError(
-    StatusCode.InvalidArg,
+  return invalidArgument(
     path === "" ? `model file overrides: ${text}` : `load parameter 'file:${shown}': ${text}`,
   );
 }

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { type InferenceError, invalidArgument } from "../protocol/error.ts";
 import type { ModelVersionPolicy } from "../protocol/model-config.ts";
 
 /** The versions that a policy serves of those in the repository, ascending; the latest one without a policy. */
@@ -18,8 +18,7 @@ export function chooseVersions(
 
 /** Why a model with no version to serve cannot be loaded. */
 export function noVersionChosen(modelName: string): InferenceError {
-  return new InferenceError(
-    StatusCode.InvalidArg,
+  return invalidArgument(
     `at least one version must be available under the version policy of model '${modelName}'`,
   );
 }

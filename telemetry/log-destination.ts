@@ -1,21 +1,28 @@
+import { mkdirSync, openSync } from "node:fs";
+import path from "node:path";
 import { pino } from "pino";
 import type { LogDestination } from "./logger.ts";
 
 /**
  * Where log lines go: a file if there is one, a person if one looks at the terminal, and else whatever reads standard
- * output, as one JSON object a line.
+ * output, as one JSON object a line. Opening a file that cannot be written throws the system's error.
  */
 export async function logDestinations(): Promise<(logFile: string) => LogDestination> {
   const console = process.stdout.isTTY ? await readableConsole() : jsonLines(1);
-  return (logFile) => (logFile === "" ? console : jsonLines(logFile));
+  return (logFile) => (logFile === "" ? console : jsonLines(openFile(logFile)));
 }
 
 /** Written at once: the last lines before a crash are those that matter. */
-function jsonLines(to: number | string): LogDestination {
-  const destination = pino.destination({ dest: to, sync: true, mkdir: true });
+function jsonLines(to: number): LogDestination {
+  const destination = pino.destination({ dest: to, sync: true });
   // A full disk or a reader that left costs lines, never the server.
   destination.on("error", () => undefined);
   return destination;
+}
+
+function openFile(file: string): number {
+  mkdirSync(path.dirname(file), { recursive: true });
+  return openSync(file, "a");
 }
 
 async function readableConsole(): Promise<LogDestination> {

@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { InferenceError } from "../protocol/error.ts";
 import type { LogSettings, LogSettingValues } from "./log-settings.ts";
 
 /** What a line tells beside its message: `requestId`, `model`, `version`, and `err` for the error behind it. */
@@ -38,6 +39,7 @@ export class ServerLog implements Logger, LogSettings {
         // Which lines are wanted is decided here, by switches that are no scale; pino passes everything on.
         level: "trace",
         base: null,
+        serializers: { err: errorFields },
         formatters: { level: (level) => ({ level }) },
         timestamp: () => `,"time":${this.#time()}`,
       },
@@ -80,4 +82,13 @@ export class ServerLog implements Logger, LogSettings {
     const now = new Date();
     return this.#values.logFormat === "ISO8601" ? `"${now.toISOString()}"` : String(now.getTime());
   }
+}
+
+/** An error of ours says all in its text; where it stands for an unexpected one, and for all others, the stack counts. */
+function errorFields(error: unknown): unknown {
+  if (!(error instanceof InferenceError)) {
+    return error instanceof Error ? pino.stdSerializers.err(error) : error;
+  }
+  const { name, code, message, cause } = error;
+  return { type: name, code, message, ...(cause !== undefined && { cause: errorFields(cause) }) };
 }

@@ -42,8 +42,8 @@ function parseSetting(name: string, value: string): Partial<MetricsConfig> {
     default:
       throw new InferenceError(
         StatusCode.InvalidArg,
-        `metrics config: given '${name}', expected counter_latencies, histogram_latencies, ` +
-          "summary_latencies or summary_quantiles",
+        `--metrics-config: given '${name}=${value}', expected counter_latencies, ` +
+          "histogram_latencies, summary_latencies or summary_quantiles",
       );
   }
 }
@@ -53,7 +53,7 @@ function parseSwitch(name: string, value: string): boolean {
   if (/^(?:false|0)$/iu.test(value)) return false;
   throw new InferenceError(
     StatusCode.InvalidArg,
-    `metrics config ${name}: given '${value}', expected true or false`,
+    `--metrics-config: given '${name}=${value}', expected true or false`,
   );
 }
 
@@ -64,6 +64,6 @@ function parseQuantile(pair: string): number {
   if (quantile !== "" && value >= 0 && value <= 1 && Number(error) >= 0) return value;
   throw new InferenceError(
     StatusCode.InvalidArg,
-    `metrics config summary_quantiles: given '${pair}', expected quantile:error, as in 0.99:0.001`,
+    `--metrics-config: given summary_quantiles '${pair}', expected quantile:error, as in 0.99:0.001`,
   );
 }

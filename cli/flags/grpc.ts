@@ -1,5 +1,6 @@
-import { flag, noEffect, optional, refused } from "../flag.ts";
+import { flag, noEffect, optional, repeated } from "../flag.ts";
 import { boolean, choice, integer, path, pattern, port, text } from "../flag-type.ts";
+import { restrictedCategories } from "../restriction.ts";
 
 const pings = "idle connections are pinged, too, and clients may ping as they like";
 
@@ -41,5 +42,8 @@ export const grpcFlags = {
   "grpc-infer-thread-count": noEffect(integer(1), "one event loop serves all gRPC calls"),
   "grpc-infer-allocation-pool-size": noEffect(integer(0), "messages are not pooled"),
   "grpc-max-response-pool-size": noEffect(integer(0), "messages are not pooled"),
-  "grpc-restricted-protocol": refused(text, "protocols cannot be restricted one by one yet"),
+  "grpc-restricted-protocol": repeated(
+    restrictedCategories,
+    "The same for gRPC, where the metadata is called triton-grpc-protocol-<header>.",
+  ),
 };

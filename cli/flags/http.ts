@@ -1,5 +1,6 @@
-import { flag, noEffect, refused } from "../flag.ts";
+import { flag, noEffect, repeated } from "../flag.ts";
 import { boolean, integer, pattern, port, positiveNumber, text } from "../flag-type.ts";
+import { restrictedCategories } from "../restriction.ts";
 
 /** The HTTP endpoint. */
 export const httpFlags = {
@@ -23,5 +24,8 @@ export const httpFlags = {
     "HTTP headers whose names match become parameters of the inference request.",
   ),
   "http-thread-count": noEffect(integer(1), "one event loop serves all HTTP connections"),
-  "http-restricted-api": refused(text, "APIs cannot be restricted one by one yet"),
+  "http-restricted-api": repeated(
+    restrictedCategories,
+    "Parts of the HTTP API that only callers with a header may use, as in inference:key=secret.",
+  ),
 };

@@ -18,7 +18,7 @@ export const serverFlags = {
   "local-cache-directory": flag(
     path,
     defaultCacheDirectory(process.env),
-    "Folder for what is known about model files between runs.",
+    "Folder that keeps what is known about model files, and their optimised graphs, between runs.",
   ),
   "probe-memory-limit-mb": flag(
     integer(64),

@@ -1,6 +1,7 @@
 import type { Metadata } from "@grpc/grpc-js";
 import { anonymous, Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import type { CallFields } from "../call-log.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Parameters, ParameterValue } from "../../protocol/parameters.ts";
 
@@ -14,6 +15,25 @@ export function callOf(metadata: Metadata): Call {
     performance.now(),
     typeof traceparent === "string" ? traceparent : undefined,
   );
+}
+
+/** What a message says of itself that the log repeats. */
+interface NamedMessage {
+  readonly id: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
+}
+
+/** What the log tells of a call; of one whose message could not be read, only what was called. */
+export function callFields(method: string, receivedAt: number, message?: NamedMessage): CallFields {
+  return {
+    transport: "grpc",
+    method,
+    requestId: message?.id,
+    model: message?.modelName ?? "",
+    version: message?.modelVersion ?? "",
+    receivedAt,
+  };
 }
 
 /** The request headers that become parameters of the request; several with one name come joined. */

@@ -4,14 +4,12 @@ import { statisticsFields } from "./convert.ts";
 import { logSettingsMethod } from "./log-settings.ts";
 import type { GrpcOptions } from "./options.ts";
 import { repositoryMethods } from "./repository.ts";
+import type { GrpcMethods } from "./services.ts";
 import { unaryMethod } from "./unary-method.ts";
 import type { Answer } from "./unary-method.ts";
 
 /** Every method that runs no model: health, metadata, config, statistics, the repository, logging. */
-export function controlMethods(
-  plane: DataPlane,
-  options: GrpcOptions,
-): Readonly<Record<string, UntypedHandleCall>> {
+export function controlMethods(plane: DataPlane, options: GrpcOptions): GrpcMethods {
   const method = (name: string, answer: Answer): UntypedHandleCall =>
     unaryMethod(name, answer, options.log);
   return {

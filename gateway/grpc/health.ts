@@ -1,9 +1,11 @@
-import type { handleServerStreamingCall, UntypedHandleCall } from "@grpc/grpc-js";
+import type { handleServerStreamingCall } from "@grpc/grpc-js";
 import { messages } from "../../repository/proto-files.ts";
-import { clientError } from "../client-error.ts";
+import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { callFields } from "./call-context.ts";
 import { callStatus } from "./error-status.ts";
 import type { GrpcOptions } from "./options.ts";
+import type { GrpcMethods } from "./services.ts";
 import type { OpenCall } from "./stream.ts";
 import { encode, unaryMethod } from "./unary-method.ts";
 
@@ -17,7 +19,7 @@ export function healthMethods(
   plane: DataPlane,
   options: GrpcOptions,
   open: Set<OpenCall>,
-): Readonly<Record<string, UntypedHandleCall>> {
+): GrpcMethods {
   return {
     Check: unaryMethod(
       "grpc.health.v1.HealthCheck",
@@ -36,6 +38,8 @@ function watch(
 ): handleServerStreamingCall<Buffer, Buffer> {
   const response = messages().type("grpc.health.v1.HealthCheckResponse");
   return (call) => {
+    const fields = callFields(call.getPath(), performance.now());
+    let failed = false;
     let last: ServingStatus | undefined;
     const look = async (): Promise<void> => {
       const status = await servingStatus(plane);
@@ -44,7 +48,10 @@ function watch(
       call.write(encode(response, { status }));
     };
     const lookOrFail = (): void => {
-      look().catch((error: unknown) => call.emit("error", callStatus(clientError(error, log))));
+      look().catch((error: unknown) => {
+        failed = true;
+        call.emit("error", callStatus(clientError(error, log, fields)));
+      });
     };
     lookOrFail();
     const timer = setInterval(lookOrFail, watchInterval).unref();
@@ -53,6 +60,7 @@ function watch(
     call.on("close", () => {
       clearInterval(timer);
       open.delete(watcher);
+      if (log.verboseLevel > 0 && !failed) logAnswered(log, fields);
     });
   };
 }

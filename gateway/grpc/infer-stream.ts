@@ -2,9 +2,9 @@ import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
-import { clientError } from "../client-error.ts";
+import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { callOf, forwardedHeaders } from "./call-context.ts";
+import { callFields, callOf, forwardedHeaders } from "./call-context.ts";
 import { inferenceRequest } from "./decode-request.ts";
 import { encodeStreamError, encodeStreamResponse } from "./encode-response.ts";
 import { callStatus } from "./error-status.ts";
@@ -72,7 +72,8 @@ export class InferStream {
     try {
       message = readRequest(bytes);
     } catch (error) {
-      this.#end(error);
+      const fields = callFields(this.#duplex.getPath(), performance.now());
+      this.#end(clientError(error, this.#options.log, fields));
       return;
     }
     const call = callOf(this.#duplex.metadata);
@@ -98,14 +99,16 @@ export class InferStream {
       if (isDecoupled(model)) {
         turn.pass();
         await this.#answerOften(message, request, call);
+        this.#tell(message, call);
         return;
       }
       const response = await this.#plane.infer(request, call);
       await turn.come;
       await this.#write(encodeStreamResponse(withFinal(response, true)));
+      this.#tell(message, call);
     } catch (error) {
       await turn.come;
-      await this.#fail(message, error);
+      await this.#fail(message, call, error);
     } finally {
       turn.pass();
     }
@@ -125,14 +128,21 @@ export class InferStream {
     }
   }
 
-  async #fail(message: RequestMessage, cause: unknown): Promise<void> {
+  async #fail(message: RequestMessage, call: Call, cause: unknown): Promise<void> {
     if (this.#over) return;
+    const fields = callFields(this.#duplex.getPath(), call.receivedAt, message);
+    const error = clientError(cause, this.#options.log, fields);
     if (this.#endsOnError) {
-      this.#end(cause);
+      this.#end(error);
       return;
     }
-    const error = clientError(cause, this.#options.log);
     await this.#write(encodeStreamError(error.message, emptyResponse(message)));
+  }
+
+  #tell(message: RequestMessage, { receivedAt }: Call): void {
+    const { log } = this.#options;
+    if (log.verboseLevel === 0 || this.#over) return;
+    logAnswered(log, callFields(this.#duplex.getPath(), receivedAt, message));
   }
 
   /** Resolves when there is room for the next one. */
@@ -161,9 +171,9 @@ export class InferStream {
   }
 
   /** Ends the call with an error's status. */
-  #end(cause: unknown): void {
+  #end(error: InferenceError): void {
     this.#abandon();
-    this.#duplex.emit("error", callStatus(clientError(cause, this.#options.log)));
+    this.#duplex.emit("error", callStatus(error));
   }
 
   /** Nobody listens any more: whatever is under way may be dropped. */

@@ -1,15 +1,16 @@
-import type { handleUnaryCall, ServerUnaryCall } from "@grpc/grpc-js";
+import type { handleUnaryCall, Metadata } from "@grpc/grpc-js";
 import type { Call } from "../../protocol/call.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import { clientError } from "../client-error.ts";
+import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { callOf, forwardedHeaders } from "./call-context.ts";
+import { callFields, callOf, forwardedHeaders } from "./call-context.ts";
 import { inferenceRequest } from "./decode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { callStatus } from "./error-status.ts";
 import type { GrpcOptions } from "./options.ts";
 import { readRequest } from "./request-message.ts";
+import type { RequestMessage } from "./request-message.ts";
 
 /** True for a model that answers a request as often as it likes. */
 export function isDecoupled(model: ServedModel): boolean {
@@ -26,13 +27,19 @@ export function modelInfer(
     // grpc-js says "cancelled" of every call in the end, also of those that were answered.
     const cancel = (): void => call.cancel();
     unary.once("cancelled", cancel);
+    let message: RequestMessage | undefined;
     try {
-      const response = await infer(unary, { plane, options, call });
+      message = readRequest(unary.request);
+      const response = await infer(message, unary.metadata, { plane, options, call });
       unary.off("cancelled", cancel);
       respond(null, response);
+      if (options.log.verboseLevel > 0) {
+        logAnswered(options.log, callFields(unary.getPath(), call.receivedAt, message));
+      }
     } catch (error) {
       unary.off("cancelled", cancel);
-      respond(callStatus(clientError(error, options.log)));
+      const fields = callFields(unary.getPath(), call.receivedAt, message);
+      respond(callStatus(clientError(error, options.log, fields)));
     }
   };
 }
@@ -44,10 +51,10 @@ interface InferContext {
 }
 
 async function infer(
-  { request, metadata }: ServerUnaryCall<Buffer, Buffer>,
+  message: RequestMessage,
+  metadata: Metadata,
   { plane, options, call }: InferContext,
 ): Promise<Buffer> {
-  const message = readRequest(request);
   const found = plane.model(message.modelName, message.modelVersion);
   if (isDecoupled(found instanceof Promise ? await found : found)) {
     throw new InferenceError(

@@ -2,6 +2,7 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import type { ChannelOptions } from "@grpc/grpc-js";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { LogSettings } from "../../telemetry/log-settings.ts";
+import type { Restrictions } from "../restrictions.ts";
 import { largestMessageBytes } from "./encode-response.ts";
 
 /** What the command line says about the gRPC server. */
@@ -13,6 +14,8 @@ export interface GrpcOptions {
   /** Request headers with a match anywhere in their name become request parameters. */
   readonly headerForwardPattern?: RegExp;
   readonly keepalive?: GrpcKeepalive;
+  /** `--grpc-restricted-protocol`: parts of the API that ask for metadata; none by default. */
+  readonly restrictions?: Restrictions;
 }
 
 /** PEM texts of `--grpc-server-cert`, `--grpc-server-key` and `--grpc-root-cert`. */

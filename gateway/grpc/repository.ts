@@ -1,8 +1,9 @@
-import type { UntypedHandleCall } from "@grpc/grpc-js";
-import type { LoadOptions, UnloadOptions } from "../../protocol/engine.ts";
+import type { UnloadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { type LoadParameter, loadOptions, repositoryNamed } from "../load-parameters.ts";
+import type { GrpcMethods } from "./services.ts";
 import { unaryMethod } from "./unary-method.ts";
 
 /** A `ModelRepositoryParameter`: at most one of its values is there. */
@@ -14,13 +15,8 @@ interface RepositoryParameter {
 
 type RepositoryParameters = Readonly<Record<string, RepositoryParameter>>;
 
-const filePrefix = "file:";
-
 /** The methods that look into the model repository, and load and unload its models. */
-export function repositoryMethods(
-  plane: DataPlane,
-  log: Logger,
-): Readonly<Record<string, UntypedHandleCall>> {
+export function repositoryMethods(plane: DataPlane, log: Logger): GrpcMethods {
   return {
     RepositoryIndex: unaryMethod(
       "RepositoryIndex",
@@ -34,7 +30,7 @@ export function repositoryMethods(
       "RepositoryModelLoad",
       async ({ repositoryName, modelName, parameters }) => {
         refuseRepositoryName(repositoryName);
-        await plane.load(modelName, loadOptions(parameters));
+        await plane.load(modelName, loadOptions(loadParameters(parameters)));
         return {};
       },
       log,
@@ -51,19 +47,24 @@ export function repositoryMethods(
   };
 }
 
-function loadOptions(parameters: RepositoryParameters): LoadOptions {
-  let config: string | undefined;
-  const files = new Map<string, Uint8Array>();
-  for (const [key, { stringParam, bytesParam }] of Object.entries(parameters)) {
-    if (key === "config") {
-      if (stringParam === undefined) throw wrongType(`load parameter '${key}'`, "string_param");
-      config = stringParam;
-    } else if (key.startsWith(filePrefix)) {
-      if (bytesParam === undefined) throw wrongType(`load parameter '${key}'`, "bytes_param");
-      files.set(key.slice(filePrefix.length), bytesParam);
-    } else throw invalid(`unrecognized load parameter '${key}'.`);
-  }
-  return { ...(config !== undefined && { config }), ...(files.size > 0 && { files }) };
+function loadParameters(
+  parameters: RepositoryParameters,
+): readonly (readonly [string, LoadParameter])[] {
+  return Object.entries(parameters).map(([key, { stringParam, bytesParam }]) => {
+    const wrong = (expected: string) => wrongType(`load parameter '${key}'`, expected);
+    return [
+      key,
+      {
+        text: () => present(stringParam, () => wrong("string_param")),
+        bytes: () => present(bytesParam, () => wrong("bytes_param")),
+      },
+    ];
+  });
+}
+
+function present<Value>(value: Value | undefined, missing: () => InferenceError): Value {
+  if (value === undefined) throw missing();
+  return value;
 }
 
 /** The reference ignores what it does not know here. */
@@ -77,17 +78,12 @@ function unloadOptions(parameters: RepositoryParameters): UnloadOptions {
 }
 
 function refuseRepositoryName(name: string): void {
-  if (name === "") return;
-  throw new InferenceError(
-    StatusCode.Unsupported,
-    "'repository_name' specification is not supported",
-  );
+  if (name !== "") throw repositoryNamed();
 }
 
 function wrongType(subject: string, expected: string): InferenceError {
-  return invalid(`invalid value type for ${subject}, expected ${expected}.`);
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
+  return new InferenceError(
+    StatusCode.InvalidArg,
+    `invalid value type for ${subject}, expected ${expected}.`,
+  );
 }

@@ -2,12 +2,14 @@ import { createServer } from "node:net";
 import type { Server as NetServer, Socket } from "node:net";
 import { Server } from "@grpc/grpc-js";
 import type { DataPlane } from "../data-plane.ts";
+import { noRestrictions } from "../restrictions.ts";
 import { controlMethods } from "./control.ts";
 import { widenWindows } from "./flow-control.ts";
 import { healthMethods } from "./health.ts";
 import { modelInfer } from "./inference.ts";
 import { channelOptions, serverCredentials } from "./options.ts";
 import type { GrpcOptions } from "./options.ts";
+import { restrictCalls } from "./restrict-calls.ts";
 import { addService } from "./services.ts";
 import { modelStreamInfer } from "./stream.ts";
 import type { OpenCall } from "./stream.ts";
@@ -33,7 +35,12 @@ const goodbyeMilliseconds = 500;
 
 export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcServer {
   const open = new Set<OpenCall>();
-  const server = new Server(channelOptions(options));
+  const { restrictions = noRestrictions } = options;
+  const server = new Server({
+    ...channelOptions(options),
+    // An interceptor costs something in every call.
+    ...(restrictions.size > 0 && { interceptors: [restrictCalls(restrictions)] }),
+  });
   addService(server, "inference.GRPCInferenceService", {
     ...controlMethods(plane, options),
     ModelInfer: modelInfer(plane, options),

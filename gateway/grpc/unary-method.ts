@@ -2,7 +2,8 @@ import type { handleUnaryCall } from "@grpc/grpc-js";
 import type { Type } from "protobufjs";
 import { messages } from "../../repository/proto-files.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { clientError } from "../client-error.ts";
+import { type CallFields, clientError, logAnswered } from "../call-log.ts";
+import { callFields } from "./call-context.ts";
 import { callStatus } from "./error-status.ts";
 import { malformed } from "./wire-reader.ts";
 
@@ -24,12 +25,23 @@ export function unaryMethod(
   const request = messages().type(`${name}Request`);
   const response = messages().type(`${name}Response`);
   return async (unary, respond) => {
+    const receivedAt = performance.now();
+    let fields: Fields | undefined;
+    const told = (): CallFields =>
+      callFields(unary.getPath(), receivedAt, fields && namedIn(fields));
     try {
-      respond(null, encode(response, await answer(decode(request, unary.request))));
+      fields = decode(request, unary.request);
+      respond(null, encode(response, await answer(fields)));
+      if (log.verboseLevel > 0) logAnswered(log, told());
     } catch (error) {
-      respond(callStatus(clientError(error, log)));
+      respond(callStatus(clientError(error, log, told())));
     }
   };
+}
+
+/** The model that a message is about; the protocol has two spellings. */
+function namedIn({ name, version, modelName, modelVersion }: Fields) {
+  return { id: "", modelName: modelName ?? name, modelVersion: modelVersion ?? version };
 }
 
 /** The fields of a message, with defaults where it leaves them out. */

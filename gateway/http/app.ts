@@ -1,10 +1,11 @@
 import { Hono } from "hono";
-import { clientError } from "../client-error.ts";
+import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { noRestrictions } from "../restrictions.ts";
 import { httpStatus } from "./error-status.ts";
 import { exchangeHandler } from "./exchange.ts";
 import type { HttpEnv } from "./exchange.ts";
-import { inferLane } from "./fast-lane.ts";
+import { inferLane, noLane } from "./fast-lane.ts";
 import type { FastLane } from "./fast-lane.ts";
 import { generateStreamHandler } from "./generate-stream.ts";
 import { generateHandler } from "./generate.ts";
@@ -15,13 +16,12 @@ import { addMetadataRoutes } from "./metadata.ts";
 import type { HttpOptions } from "./options.ts";
 import { addRepositoryRoutes } from "./repository.ts";
 import { addModelRoute, jsonError } from "./routes.ts";
-import type { HttpRoutes } from "./routes.ts";
 import { addStatisticsRoutes } from "./statistics.ts";
 
 /** What a server serves. */
 export interface HttpApp {
   /** Every route. */
-  readonly fetch: HttpRoutes["fetch"];
+  readonly fetch: Hono<HttpEnv>["fetch"];
   /** Asked first. */
   readonly fastLane: FastLane;
 }
@@ -31,18 +31,30 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   const infer = inferAnswer(plane, options);
   const app = new Hono<HttpEnv>();
   app.notFound(() => jsonError("Not Found", 404));
-  app.onError((cause) => {
-    const error = clientError(cause, options.log);
+  const { log, restrictions = noRestrictions } = options;
+  // Handlers answer their own errors; what comes here is a mistake of ours.
+  app.onError((cause, { req }) => {
+    const error = clientError(cause, log, {
+      transport: "http",
+      method: `${req.method} ${req.path}`,
+      requestId: undefined,
+      model: "",
+      version: "",
+      receivedAt: performance.now(),
+    });
     return jsonError(error.message, httpStatus[error.code]);
   });
-  addModelRoute(app, "/infer", { POST: exchangeHandler(options.log, infer) });
-  addModelRoute(app, "/generate", { POST: generateHandler(plane, options) });
-  addModelRoute(app, "/generate_stream", { POST: generateStreamHandler(plane, options) });
-  addHealthRoutes(app, plane);
+  const routes = { app, restrictions };
+  addModelRoute(routes, "/infer", { POST: exchangeHandler(log, infer) });
+  addModelRoute(routes, "/generate", { POST: generateHandler(plane, options) });
+  addModelRoute(routes, "/generate_stream", { POST: generateStreamHandler(plane, options) });
+  addHealthRoutes(routes, plane, log);
   // Before the metadata of a model that would be named "stats".
-  addStatisticsRoutes(app, plane);
-  addMetadataRoutes(app, plane);
-  addRepositoryRoutes(app, plane, options);
-  addLoggingRoutes(app, options);
-  return { fetch: app.fetch, fastLane: inferLane(infer, options) };
+  addStatisticsRoutes(routes, plane, log);
+  addMetadataRoutes(routes, plane, log);
+  addRepositoryRoutes(routes, plane, options);
+  addLoggingRoutes(routes, options);
+  // Who is restricted is asked on the router's way only.
+  const fastLane = restrictions.has("inference") ? noLane : inferLane(infer, options);
+  return { fetch: app.fetch, fastLane };
 }

@@ -4,7 +4,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Handler } from "hono";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import { clientError } from "../client-error.ts";
+import { type CallFields, clientError, logAnswered } from "../call-log.ts";
 import { errorJson, httpStatus } from "./error-status.ts";
 
 /** The environment of all handlers: node's own request and response. */
@@ -22,7 +22,14 @@ export interface Exchange {
   readonly modelName: string;
   /** "" where the path has none. */
   readonly modelVersion: string;
+  /** Set as soon as the request has been read, for the log. */
+  requestId: string | undefined;
+  /** Set by who has told the client and the log of an error amid the answer. */
+  failed: boolean;
 }
+
+/** What an exchange begins with. */
+export type ExchangeParts = Omit<Exchange, "call" | "requestId" | "failed">;
 
 /** Answers on node's response itself, and may throw until it has begun to. */
 export type ExchangeAnswer = (exchange: Exchange) => Promise<void>;
@@ -37,11 +44,7 @@ export function exchangeHandler(log: Logger, answer: ExchangeAnswer): HttpHandle
 }
 
 /** Lets a function answer one call, and answers with the error that it throws instead. */
-export function answerExchange(
-  parts: Omit<Exchange, "call">,
-  answer: ExchangeAnswer,
-  log: Logger,
-): void {
+export function answerExchange(parts: ExchangeParts, answer: ExchangeAnswer, log: Logger): void {
   const { incoming, outgoing } = parts;
   const { traceparent } = incoming.headers;
   const parent = typeof traceparent === "string" ? traceparent : undefined;
@@ -49,14 +52,29 @@ export function answerExchange(
   outgoing.once("close", () => {
     if (!outgoing.writableFinished) call.cancel();
   });
-  answer({ ...parts, call }).catch((error: unknown) => sendError(outgoing, error, log));
+  const exchange: Exchange = { ...parts, call, requestId: undefined, failed: false };
+  void settle(exchange, answer, log);
 }
 
-/** The model that the path names. */
-export function pathModel(context: HttpContext): { modelName: string; modelVersion: string } {
+async function settle(exchange: Exchange, answer: ExchangeAnswer, log: Logger): Promise<void> {
+  try {
+    await answer(exchange);
+    if (log.verboseLevel > 0 && !exchange.failed) logAnswered(log, exchangeFields(exchange));
+  } catch (error) {
+    sendError(exchange, error, log);
+  }
+}
+
+/** What the log tells of the call. */
+export function exchangeFields(exchange: Exchange): CallFields {
+  const { incoming, call, requestId, modelName, modelVersion } = exchange;
   return {
-    modelName: context.req.param("model") ?? "",
-    modelVersion: context.req.param("version") ?? "",
+    transport: "http",
+    method: `${incoming.method} ${incoming.url}`,
+    requestId,
+    model: modelName,
+    version: modelVersion,
+    receivedAt: call.receivedAt,
   };
 }
 
@@ -71,9 +89,18 @@ export function sendJson(outgoing: ServerResponse, status: number, json: string)
   outgoing.end(json);
 }
 
+/** The model that the path names. */
+function pathModel(context: HttpContext): { modelName: string; modelVersion: string } {
+  return {
+    modelName: context.req.param("model") ?? "",
+    modelVersion: context.req.param("version") ?? "",
+  };
+}
+
 /** Answers with an error; an answer that has already begun is cut off, so that nobody takes it for whole. */
-function sendError(outgoing: ServerResponse, cause: unknown, log: Logger): void {
-  const error = clientError(cause, log);
+function sendError(exchange: Exchange, cause: unknown, log: Logger): void {
+  const { outgoing } = exchange;
+  const error = clientError(cause, log, exchangeFields(exchange));
   if (outgoing.headersSent) outgoing.destroy();
   else if (!outgoing.destroyed)
     sendJson(outgoing, httpStatus[error.code], errorJson(error.message));

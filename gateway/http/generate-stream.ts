@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { generateReply } from "../../protocol/generate-json.ts";
-import { clientError } from "../client-error.ts";
+import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { errorJson } from "./error-status.ts";
-import { exchangeHandler } from "./exchange.ts";
+import { exchangeFields, exchangeHandler } from "./exchange.ts";
 import type { HttpHandler } from "./exchange.ts";
 import { readGenerate } from "./generate.ts";
 import type { HttpOptions } from "./options.ts";
@@ -17,13 +17,16 @@ export function generateStreamHandler(plane: DataPlane, options: HttpOptions): H
   return exchangeHandler(options.log, async (exchange) => {
     const { outgoing, call } = exchange;
     const request = await readGenerate(plane, options, exchange);
+    exchange.requestId = request.id;
     try {
       for await (const response of plane.stream(request, call)) {
         await sendEvent(outgoing, generateReply(response));
       }
     } catch (error) {
       if (!outgoing.headersSent) throw error;
-      await sendEvent(outgoing, errorJson(clientError(error, options.log).message));
+      exchange.failed = true;
+      const told = clientError(error, options.log, exchangeFields(exchange));
+      await sendEvent(outgoing, errorJson(told.message));
     }
     begin(outgoing);
     outgoing.end();

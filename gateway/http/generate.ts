@@ -12,6 +12,7 @@ import type { HttpOptions } from "./options.ts";
 export function generateHandler(plane: DataPlane, options: HttpOptions): HttpHandler {
   return exchangeHandler(options.log, async (exchange) => {
     const request = await readGenerate(plane, options, exchange);
+    exchange.requestId = request.id;
     const response = await onlyResponse(plane.stream(request, exchange.call));
     sendJson(exchange.outgoing, 200, generateReply(response));
   });

@@ -1,24 +1,26 @@
+import type { ServerResponse } from "node:http";
+import type { Logger } from "../../telemetry/logger.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { pathModel } from "./exchange.ts";
-import type { HttpHandler } from "./exchange.ts";
-import { addModelRoute, addRoute, jsonError } from "./routes.ts";
+import { errorJson } from "./error-status.ts";
+import { exchangeHandler, sendJson } from "./exchange.ts";
+import { addModelRoute, addRoute } from "./routes.ts";
 import type { HttpRoutes } from "./routes.ts";
 
 /** Whether the server lives, whether it and its models are ready: the status is the answer. */
-export function addHealthRoutes(app: HttpRoutes, plane: DataPlane): void {
-  addRoute(app, "/v2/health/live", { GET: () => healthAnswer(plane.live()) });
-  addRoute(app, "/v2/health/ready", { GET: async () => healthAnswer(await plane.ready()) });
-  addModelRoute(app, "/ready", { GET: modelReady(plane) });
+export function addHealthRoutes(routes: HttpRoutes, plane: DataPlane, log: Logger): void {
+  const live = exchangeHandler(log, async ({ outgoing }) => sendHealth(outgoing, plane.live()));
+  const ready = exchangeHandler(log, async ({ outgoing }) =>
+    sendHealth(outgoing, await plane.ready()),
+  );
+  const modelReady = exchangeHandler(log, async ({ outgoing, modelName, modelVersion }) => {
+    if (await plane.modelReady(modelName, modelVersion)) sendHealth(outgoing, true);
+    else sendJson(outgoing, 400, errorJson("Model version not ready"));
+  });
+  addRoute(routes, "/v2/health/live", { GET: live });
+  addRoute(routes, "/v2/health/ready", { GET: ready });
+  addModelRoute(routes, "/ready", { GET: modelReady });
 }
 
-function healthAnswer(good: boolean): Response {
-  return new Response(null, { status: good ? 200 : 400, headers: { "Content-Length": "0" } });
-}
-
-function modelReady(plane: DataPlane): HttpHandler {
-  return async (context) => {
-    const { modelName, modelVersion } = pathModel(context);
-    const ready = await plane.modelReady(modelName, modelVersion);
-    return ready ? healthAnswer(true) : jsonError("Model version not ready", 400);
-  };
+function sendHealth(outgoing: ServerResponse, good: boolean): void {
+  outgoing.writeHead(good ? 200 : 400, ["Content-Length", "0"]).end();
 }

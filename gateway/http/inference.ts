@@ -40,6 +40,7 @@ async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange)
   const target = { modelName, modelVersion, forwarded };
   const { request, binaryOutputs } =
     head.length === 0 ? rawRequest(model, tail, target) : parseInfer(head, tail, target);
+  exchange.requestId = request.id;
   const response = await plane.infer(request, call);
   const reply = inferReply(response, binaryOutputs);
   await sendReply(outgoing, reply, responseCoding(headerText(incoming.headers["accept-encoding"])));

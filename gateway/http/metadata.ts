@@ -1,27 +1,22 @@
 import { configToJson } from "../../repository/config-json.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { pathModel } from "./exchange.ts";
+import { type Exchange, exchangeHandler, type HttpHandler, sendJson } from "./exchange.ts";
 import { addModelRoute, addRoute } from "./routes.ts";
 import type { HttpRoutes } from "./routes.ts";
 
 /** What the server and its models are: metadata and configs. */
-export function addMetadataRoutes(app: HttpRoutes, plane: DataPlane): void {
-  addRoute(app, "/v2", { GET: (context) => context.json(plane.server) });
-  addModelRoute(app, "", {
-    GET: async (context) => {
-      const { modelName, modelVersion } = pathModel(context);
-      return context.json(await plane.metadata(modelName, modelVersion));
-    },
-  });
-  addModelRoute(app, "/config", {
-    GET: async (context) => {
-      const { modelName, modelVersion } = pathModel(context);
-      return context.body(
-        JSON.stringify(configToJson(await plane.config(modelName, modelVersion))),
-        {
-          headers: { "Content-Type": "application/json" },
-        },
-      );
-    },
-  });
+export function addMetadataRoutes(routes: HttpRoutes, plane: DataPlane, log: Logger): void {
+  const show = (describe: (exchange: Exchange) => Promise<object>): HttpHandler =>
+    exchangeHandler(log, async (exchange) =>
+      sendJson(exchange.outgoing, 200, JSON.stringify(await describe(exchange))),
+    );
+  const server = show(async () => plane.server);
+  const metadata = show(({ modelName, modelVersion }) => plane.metadata(modelName, modelVersion));
+  const config = show(async ({ modelName, modelVersion }) =>
+    configToJson(await plane.config(modelName, modelVersion)),
+  );
+  addRoute(routes, "/v2", { GET: server });
+  addModelRoute(routes, "", { GET: metadata });
+  addModelRoute(routes, "/config", { GET: config });
 }

@@ -1,8 +1,9 @@
-import type { LoadOptions, UnloadOptions } from "../../protocol/engine.ts";
+import type { UnloadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { asBoolean, asString, member, membersOf } from "../../protocol/json-access.ts";
 import { decodeJson, readJson } from "../../protocol/json-text.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { type LoadParameter, loadOptions, repositoryNamed } from "../load-parameters.ts";
 import { readBody } from "./body.ts";
 import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
@@ -10,10 +11,12 @@ import type { HttpOptions } from "./options.ts";
 import { addRoute } from "./routes.ts";
 import type { HttpRoutes } from "./routes.ts";
 
-const filePrefix = "file:";
-
 /** The model repository: its index, and loading and unloading its models. */
-export function addRepositoryRoutes(app: HttpRoutes, plane: DataPlane, options: HttpOptions): void {
+export function addRepositoryRoutes(
+  routes: HttpRoutes,
+  plane: DataPlane,
+  options: HttpOptions,
+): void {
   const answer = (respond: (exchange: Exchange, body: unknown) => Promise<string>): HttpHandler =>
     exchangeHandler(options.log, async (exchange) => {
       const body = await optionalJson(exchange, options.maxInputBytes);
@@ -26,7 +29,7 @@ export function addRepositoryRoutes(app: HttpRoutes, plane: DataPlane, options: 
     return JSON.stringify(await plane.repositoryIndex(onlyReady));
   });
   const load = answer(async ({ modelName }, body) => {
-    await plane.load(modelName, loadOptions(member(body, "parameters")));
+    await plane.load(modelName, loadOptions(loadParameters(member(body, "parameters"))));
     return "";
   });
   const unload = answer(async ({ modelName }, body) => {
@@ -34,13 +37,13 @@ export function addRepositoryRoutes(app: HttpRoutes, plane: DataPlane, options: 
     return "";
   });
   const refuse = exchangeHandler(options.log, () => Promise.reject(repositoryNamed()));
-  addRoute(app, "/v2/repository/index", { POST: index });
+  addRoute(routes, "/v2/repository/index", { POST: index });
   // The reference takes the repository's name here, and does nothing with it.
-  addRoute(app, "/v2/repository/:repository/index", { POST: index });
-  addRoute(app, "/v2/repository/models/:model/load", { POST: load });
-  addRoute(app, "/v2/repository/models/:model/unload", { POST: unload });
-  addRoute(app, "/v2/repository/:repository/models/:model/load", { POST: refuse });
-  addRoute(app, "/v2/repository/:repository/models/:model/unload", { POST: refuse });
+  addRoute(routes, "/v2/repository/:repository/index", { POST: index });
+  addRoute(routes, "/v2/repository/models/:model/load", { POST: load });
+  addRoute(routes, "/v2/repository/models/:model/unload", { POST: unload });
+  addRoute(routes, "/v2/repository/:repository/models/:model/load", { POST: refuse });
+  addRoute(routes, "/v2/repository/:repository/models/:model/unload", { POST: refuse });
 }
 
 /** The JSON of a body that may be left out; a request without numbers needs no exact ones. */
@@ -49,17 +52,12 @@ async function optionalJson({ incoming, outgoing }: Exchange, limit: number): Pr
   return body.length === 0 ? undefined : readJson(decodeJson(body), ({ root }) => root);
 }
 
-function loadOptions(parameters: unknown): LoadOptions {
-  if (parameters === undefined) return {};
-  let config: string | undefined;
-  const files = new Map<string, Uint8Array>();
-  for (const [key, value] of membersOf(parameters, "")) {
-    if (key === "config") config = asString(value, "");
-    else if (key.startsWith(filePrefix)) {
-      files.set(key.slice(filePrefix.length), decodeBase64(key, asString(value, "")));
-    } else throw invalid(`unrecognized load parameter '${key}'.`);
-  }
-  return { ...(config !== undefined && { config }), ...(files.size > 0 && { files }) };
+function loadParameters(parameters: unknown): readonly (readonly [string, LoadParameter])[] {
+  if (parameters === undefined) return [];
+  return membersOf(parameters, "").map(([key, value]) => [
+    key,
+    { text: () => asString(value, ""), bytes: () => decodeBase64(key, asString(value, "")) },
+  ]);
 }
 
 /** The reference ignores what it does not know here. */
@@ -72,16 +70,8 @@ function decodeBase64(key: string, text: string): Buffer {
   if (text.length % 4 === 0 && /^[A-Za-z\d+/]*={0,2}$/.test(text)) {
     return Buffer.from(text, "base64");
   }
-  throw invalid(`Failed to decode base64 of load parameter '${key}'`);
-}
-
-function repositoryNamed(): InferenceError {
-  return new InferenceError(
-    StatusCode.Unsupported,
-    "'repository_name' specification is not supported",
+  throw new InferenceError(
+    StatusCode.InvalidArg,
+    `Failed to decode base64 of load parameter '${key}'`,
   );
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
 }

@@ -1,17 +1,16 @@
 import { statisticsToJson } from "../../protocol/statistics-json.ts";
+import type { Logger } from "../../telemetry/logger.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { pathModel } from "./exchange.ts";
-import type { HttpHandler } from "./exchange.ts";
+import { exchangeHandler, sendJson } from "./exchange.ts";
 import { addModelRoute, addRoute } from "./routes.ts";
 import type { HttpRoutes } from "./routes.ts";
 
 /** What has been counted since the models were loaded: of all of them, of one, of one version. */
-export function addStatisticsRoutes(app: HttpRoutes, plane: DataPlane): void {
-  const statistics: HttpHandler = async (context) => {
-    const { modelName, modelVersion } = pathModel(context);
+export function addStatisticsRoutes(routes: HttpRoutes, plane: DataPlane, log: Logger): void {
+  const statistics = exchangeHandler(log, async ({ outgoing, modelName, modelVersion }) => {
     const models = await plane.statistics(modelName, modelVersion);
-    return context.json({ model_stats: models.map(statisticsToJson) });
-  };
-  addRoute(app, "/v2/models/stats", { GET: statistics });
-  addModelRoute(app, "/stats", { GET: statistics });
+    sendJson(outgoing, 200, JSON.stringify({ model_stats: models.map(statisticsToJson) }));
+  });
+  addRoute(routes, "/v2/models/stats", { GET: statistics });
+  addModelRoute(routes, "/stats", { GET: statistics });
 }

@@ -7,22 +7,9 @@ const backends: Readonly<Record<string, () => Promise<Backend>>> = {
   onnxruntime: async () => (await import("./onnxruntime.ts")).onnxruntimeBackend,
 };
 
-const backendOfPlatform: Readonly<Record<string, string>> = {
-  onnxruntime_onnx: "onnxruntime",
-  pytorch_libtorch: "pytorch",
-  tensorflow_graphdef: "tensorflow",
-  tensorflow_savedmodel: "tensorflow",
-  tensorrt_plan: "tensorrt",
-};
-
-/** The backend that a config asks for, by name or by platform. */
-function backendName(config: ModelConfig): string {
-  return config.backend || (backendOfPlatform[config.platform] ?? config.platform);
-}
-
 /** Throws UNSUPPORTED when no backend of that name is part of this build. */
 export function checkBackend(config: ModelConfig): void {
-  const name = backendName(config);
+  const name = config.backend;
   if (Object.hasOwn(backends, name)) return;
   throw new InferenceError(
     StatusCode.Unsupported,
@@ -34,7 +21,7 @@ export function checkBackend(config: ModelConfig): void {
 /** The backend itself, for use inside an instance's thread. */
 export function importBackend(config: ModelConfig): Promise<Backend> {
   checkBackend(config);
-  const load = backends[backendName(config)];
+  const load = backends[config.backend];
   if (!load) throw new Error("checkBackend lets nothing else pass");
   return load();
 }

@@ -9,6 +9,9 @@ import { Batcher } from "../scheduler/batch.ts";
 import type { InstanceGroup, ModelInstance } from "./model-instance.ts";
 import { ThreadInstance } from "./thread-instance.ts";
 
+/** Each is a thread with a copy of the model. */
+const maxInstances = 256;
+
 interface Placement {
   readonly name: string;
   readonly device: Device;
@@ -53,15 +56,24 @@ export async function startInstances(
   throw InferenceError.from(failed.reason);
 }
 
-/** One entry for each instance: `count` for every device of every group. Throws where a group names no usable device. */
+/**
+ * One entry for each instance: `count` for every device of every group.
+ * Throws INVALID_ARG for a group without a usable device, and for more instances than a server should hold.
+ */
 export function placeInstances(model: ServedModel, gpus: readonly number[]): readonly Placement[] {
-  return model.config.instanceGroup
+  const groups = model.config.instanceGroup
     .filter(({ passive }) => !passive)
-    .flatMap((group) =>
-      devicesOf(model.name, group, gpus)
-        .flatMap((device) => Array.from({ length: group.count }, () => device))
-        .map((device, i) => ({ name: `${group.name}_${i}`, device })),
-    );
+    .map((group) => ({ group, devices: devicesOf(model.name, group, gpus) }));
+  const total = groups.reduce((sum, { group, devices }) => sum + group.count * devices.length, 0);
+  if (total > maxInstances) {
+    const text = `model '${model.name}': instance groups ask for ${total} instances, expected at most ${maxInstances}`;
+    throw new InferenceError(StatusCode.InvalidArg, text);
+  }
+  return groups.flatMap(({ group, devices }) =>
+    devices
+      .flatMap((device) => Array.from({ length: group.count }, () => device))
+      .map((device, i) => ({ name: `${group.name}_${i}`, device })),
+  );
 }
 
 function devicesOf(

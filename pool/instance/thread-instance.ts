@@ -95,41 +95,8 @@ export class ThreadInstance implements ModelInstance {
   }
 
   async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
-    try {
-      return await this.#execute(requests);
-    } catch (error) {
-      const failure = InferenceError.from(error);
-      if (requests.length < 2 || !this.#link || failure.code === StatusCode.Unavailable)
-        throw failure;
-      return this.#executeApart(requests);
-    }
-  }
-
-  /** One bad request must not fail those it happened to meet in a batch, so each gets a run of its own. */
-  async #executeApart(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
-    const all = {
-      computeInputNanoseconds: 0,
-      computeInferNanoseconds: 0,
-      computeOutputNanoseconds: 0,
-    };
-    await Promise.all(
-      requests.map(async (pending) => {
-        try {
-          const one = await this.#execute([pending]);
-          all.computeInputNanoseconds += one.computeInputNanoseconds;
-          all.computeInferNanoseconds += one.computeInferNanoseconds;
-          all.computeOutputNanoseconds += one.computeOutputNanoseconds;
-        } catch (error) {
-          pending.sink.fail(InferenceError.from(error));
-        }
-      }),
-    );
-    return all;
-  }
-
-  #execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
     const link = this.#link;
-    if (!link) return Promise.reject(this.#down("is being restarted"));
+    if (!link) throw this.#down("is being restarted");
     const started = performance.now();
     const { batcher } = this.#options;
     const valid = requests.map(({ request }) => request);

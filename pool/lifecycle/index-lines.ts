@@ -10,7 +10,7 @@ export function indexLines(
 ): readonly RepositoryIndexEntry[] {
   if (listed?.ambiguous && !record?.ready(""))
     return [
-      { name, state: ModelState.Unavailable, reason: "model appears in two or more repositories" },
+      { name, state: ModelState.Unavailable, reason: "not unique across all model repositories" },
     ];
   const lines = record?.index() ?? [];
   // Nothing runs, and nothing is there to load again.

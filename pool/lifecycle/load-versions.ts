@@ -5,6 +5,7 @@ import type { Logger } from "../../telemetry/logger.ts";
 import type { LoadSlots } from "./load-slots.ts";
 import type { LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { StartVersion } from "../running-version.ts";
+import { settingsWithoutEffect } from "../supported-config.ts";
 
 export interface LoadEnvironment {
   readonly startVersion: StartVersion;
@@ -34,6 +35,7 @@ export async function loadVersions(
   const missing = model.versions.filter(
     (wanted) => !kept.some(({ version }) => version === wanted.version),
   );
+  if (missing.length > 0) warnOfSettings(model, environment.log);
   record.loading(missing.map(({ version }) => version));
   const attempts = await Promise.all(
     missing.map((wanted) => environment.slots.run(() => attempt(model, wanted, environment))),
@@ -59,6 +61,12 @@ interface FailedVersion {
 
 function same(loaded: LoadedVersion, wanted: RepositoryVersion): boolean {
   return loaded.version === wanted.version && loaded.fingerprint === wanted.fingerprint;
+}
+
+function warnOfSettings({ name, config }: RepositoryModel, log: Logger): void {
+  for (const setting of settingsWithoutEffect(config)) {
+    log.warn(`model '${name}': '${setting}' has no effect yet`, { model: name });
+  }
 }
 
 /** Loads one version, and tells the log how that went. */

@@ -46,7 +46,7 @@ export class ModelLifecycle {
   readonly #records = new Map<string, ModelRecord>();
   readonly #tasks = new SerialTasks();
   readonly #ending = new Set<Promise<void>>();
-  #closed = false;
+  #closing = false;
 
   constructor(
     repository: ModelRepository,
@@ -79,12 +79,18 @@ export class ModelLifecycle {
         ),
       ),
     );
-    if (this.#options.mode === "poll" && !this.#closed) this.#startWatch();
+    if (this.#options.mode === "poll" && !this.#closing) this.#startWatch();
     return outcomes.flat();
+  }
+
+  /** True from the moment it is told to end: from then on nobody finds a version. */
+  get closing(): boolean {
+    return this.#closing;
   }
 
   /** On the way of every request: one look-up in two maps when the version answers. */
   find(name: string, version: string): RunningVersion {
+    this.#checkOpen();
     const record = this.#records.get(name);
     return record?.ready(version) ?? findVersion(record, name, version);
   }
@@ -136,7 +142,7 @@ export class ModelLifecycle {
 
   /** Loads nothing more; resolves when every version has answered what it had and has ended. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing = true;
     this.#watch.stop();
     const names = [...this.#records.keys()];
     await Promise.all(names.map((name) => this.#tasks.run(name, () => this.#unload(name))));
@@ -233,7 +239,7 @@ export class ModelLifecycle {
   }
 
   #checkOpen(): void {
-    if (this.#closed)
+    if (this.#closing)
       throw new InferenceError(StatusCode.Unavailable, "the server is shutting down");
   }
 

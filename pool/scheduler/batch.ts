@@ -1,7 +1,7 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
-import { shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
+import { sameItemShape, shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
@@ -62,7 +62,7 @@ export class Batcher {
     }
     let sum = items;
     for (const { name, shape } of others) {
-      if (!shapeMatches([-1, ...rest], shape)) {
+      if (!sameItemShape(first.shape, shape)) {
         throw this.#internal(
           `input '${name}' came into one batch with shapes ${shapeText(first.shape)} and ${shapeText(shape)}`,
         );

@@ -3,6 +3,7 @@ import { mayShareBatch } from "./equal-inputs.ts";
 import type { PendingQueue, QueuedRequest } from "./pending-queue.ts";
 import { preserveOrdering } from "./preserve-ordering.ts";
 import { type BatchPolicy, QueueScheduler, type SchedulerOptions } from "./queue-scheduler.ts";
+import { requestRunner } from "./run-requests.ts";
 import type { PendingRequest, Scheduler } from "./scheduler.ts";
 
 /**
@@ -14,10 +15,12 @@ export function dynamicBatchScheduler(
   batching: ModelDynamicBatching,
   options: SchedulerOptions,
 ): Scheduler {
-  const instances = batching.preserveOrdering
-    ? preserveOrdering(options.instances)
-    : options.instances;
-  return new QueueScheduler({ ...options, instances }, new DynamicBatchPolicy(config, batching));
+  const run = requestRunner(options.statistics, options.clock);
+  return new QueueScheduler(
+    options,
+    new DynamicBatchPolicy(config, batching),
+    batching.preserveOrdering ? preserveOrdering(run) : run,
+  );
 }
 
 /** Walks along the line once: what it has found of the next batch stays true until somebody leaves. */

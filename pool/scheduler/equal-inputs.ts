@@ -1,5 +1,5 @@
 import type { ModelConfig } from "../../protocol/model-config.ts";
-import type { Shape } from "../../protocol/shape.ts";
+import { sameItemShape } from "../../protocol/shape.ts";
 import type { PendingRequest } from "./scheduler.ts";
 
 /**
@@ -22,8 +22,4 @@ export function mayShareBatch(
         counterpart && (!variable.has(input.name) || sameItemShape(counterpart.shape, input.shape))
       );
     });
-}
-
-function sameItemShape(left: Shape, right: Shape): boolean {
-  return left.length === right.length && left.every((size, i) => i === 0 || size === right[i]);
 }

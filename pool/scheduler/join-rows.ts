@@ -1,5 +1,5 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import { shapeText, type Shape } from "../../protocol/shape.ts";
+import { sameItemShape, shapeText } from "../../protocol/shape.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 
 /** Puts tensors behind each other along the first dimension; throws INTERNAL when they differ in another one. */
@@ -23,15 +23,7 @@ export function joinRows(parts: readonly Tensor[]): Tensor {
 }
 
 function fitsBehind(first: Tensor, other: Tensor): boolean {
-  return first.datatype === other.datatype && sameButRows(first.shape, other.shape);
-}
-
-function sameButRows(left: Shape, right: Shape): boolean {
-  return (
-    left.length > 0 &&
-    left.length === right.length &&
-    left.every((size, i) => i === 0 || size === right[i])
-  );
+  return first.datatype === other.datatype && sameItemShape(first.shape, other.shape);
 }
 
 function concatenate(chunks: readonly Uint8Array[]): Uint8Array {

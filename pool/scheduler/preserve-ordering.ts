@@ -1,63 +1,30 @@
 import type { InferenceError } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
-import type { ExecutionTimings, InstanceGroup, ModelInstance } from "../instance/model-instance.ts";
-import type { PendingRequest, ResponseSink } from "./scheduler.ts";
+import type { RunRequests } from "./run-requests.ts";
+import type { ResponseSink } from "./scheduler.ts";
 
 /**
- * The same instances, but answering in the order in which they were given work: what a fast one has ready waits
- * until the slow ones before it are done. The scheduler hands over work in the order of arrival.
+ * The same runs, but answering in the order in which they began: what a fast instance has ready waits until the slow
+ * ones before it are done. The scheduler hands over work in the order of arrival.
  */
-export function preserveOrdering(instances: InstanceGroup): InstanceGroup {
-  const order = new ExecutionOrder();
-  return {
-    get instances() {
-      return instances.instances.map((inner) => order.ordered(inner));
-    },
-    next() {
-      const inner = instances.next();
-      return inner && order.ordered(inner);
-    },
-    onRoom: (listener) => instances.onRoom(listener),
-    get healthy() {
-      return instances.healthy;
-    },
-    close: () => instances.close(),
+export function preserveOrdering(run: RunRequests): RunRequests {
+  // Resolves to nothing when every run begun so far has answered, so that none keeps the memory of those before it.
+  let tail: Promise<void> = Promise.resolve();
+  return (instance, requests) => {
+    const held = requests.map((pending) => ({ ...pending, sink: new HeldSink(pending.sink) }));
+    tail = answerAfter(tail, run(instance, held), held);
+    return tail;
   };
 }
 
-class ExecutionOrder {
-  readonly #ordered = new WeakMap<ModelInstance, ModelInstance>();
-  /** Settled when every execution begun so far has answered. */
-  #earlier: Promise<unknown> = Promise.resolve();
-
-  ordered(inner: ModelInstance): ModelInstance {
-    let instance = this.#ordered.get(inner);
-    if (!instance) this.#ordered.set(inner, (instance = this.#wrap(inner)));
-    return instance;
-  }
-
-  #wrap(inner: ModelInstance): ModelInstance {
-    return {
-      name: inner.name,
-      get hasRoom() {
-        return inner.hasRoom;
-      },
-      execute: (requests) => this.#execute(inner, requests),
-    };
-  }
-
-  async #execute(
-    inner: ModelInstance,
-    requests: readonly PendingRequest[],
-  ): Promise<ExecutionTimings> {
-    const held = requests.map((pending) => ({ ...pending, sink: new HeldSink(pending.sink) }));
-    const execution = inner.execute(held);
-    const earlier = this.#earlier;
-    this.#earlier = Promise.allSettled([earlier, execution]);
-    await earlier;
-    for (const { sink } of held) sink.release();
-    return execution;
-  }
+async function answerAfter(
+  earlier: Promise<void>,
+  running: Promise<void>,
+  held: readonly { readonly sink: HeldSink }[],
+): Promise<void> {
+  await earlier;
+  for (const { sink } of held) sink.release();
+  await running;
 }
 
 /** Keeps answers back until it is released, and passes later ones on. */

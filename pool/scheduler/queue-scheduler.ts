@@ -6,7 +6,11 @@ import type { ModelStatisticsRecorder } from "../model-statistics.ts";
 import { Alarm } from "./alarm.ts";
 import type { Clock } from "./clock.ts";
 import { PendingQueue } from "./pending-queue.ts";
+import type { RunRequests } from "./run-requests.ts";
 import type { PendingRequest, Scheduler } from "./scheduler.ts";
+
+/** So many may wait: beyond it, memory would grow for answers that come too late for anybody. */
+export const maxWaiting = 65_536;
 
 /** Chooses, from the front of the line, who runs together. */
 export interface BatchPolicy {
@@ -31,6 +35,7 @@ export class QueueScheduler implements Scheduler {
   readonly #statistics: ModelStatisticsRecorder;
   readonly #clock: Clock;
   readonly #policy: BatchPolicy;
+  readonly #runRequests: RunRequests;
   readonly #queue = new PendingQueue();
   readonly #alarm: Alarm;
   readonly #dispatch = (): void => this.#dispatchTurn();
@@ -39,11 +44,12 @@ export class QueueScheduler implements Scheduler {
   #stopping = false;
   #drained: () => void = () => {};
 
-  constructor(options: SchedulerOptions, policy: BatchPolicy) {
+  constructor(options: SchedulerOptions, policy: BatchPolicy, run: RunRequests) {
     this.#instances = options.instances;
     this.#statistics = options.statistics;
     this.#clock = options.clock;
     this.#policy = policy;
+    this.#runRequests = run;
     this.#alarm = new Alarm(options.clock, this.#dispatch);
     this.#instances.onRoom(() => this.#wake());
   }
@@ -56,6 +62,10 @@ export class QueueScheduler implements Scheduler {
     if (this.#stopping) {
       const { modelName } = pending.request;
       this.#refuse(pending, "REJECTED", unavailable(`model '${modelName}' is being unloaded`));
+      return;
+    }
+    if (this.#queue.size >= maxWaiting) {
+      this.#refuse(pending, "REJECTED", unavailable("Exceeds maximum queue size"));
       return;
     }
     const entry = this.#queue.push(pending);
@@ -76,7 +86,9 @@ export class QueueScheduler implements Scheduler {
   #wake(): void {
     if (this.#dispatching || this.#queue.size === 0) return;
     this.#dispatching = true;
-    setImmediate(this.#dispatch);
+    // A lone request gains nothing by waiting for others of its turn, and waiting costs a turn.
+    if (this.#inflight === 1) queueMicrotask(this.#dispatch);
+    else setImmediate(this.#dispatch);
   }
 
   #dispatchTurn(): void {
@@ -95,26 +107,15 @@ export class QueueScheduler implements Scheduler {
       if (!instance) return Infinity;
       const count = this.#policy.choose(this.#queue, now);
       if (count === 0) return this.#policy.askAgainAt;
-      void this.#run(instance, this.#queue.take(count), now);
+      void this.#run(instance, this.#queue.take(count));
     }
     return Infinity;
   }
 
-  async #run(
-    instance: ModelInstance,
-    requests: PendingRequest[],
-    startedAt: number,
-  ): Promise<void> {
+  async #run(instance: ModelInstance, requests: readonly PendingRequest[]): Promise<void> {
     for (const { call } of requests) call.onCancel(undefined);
     this.#statistics.dequeued(requests.length);
-    try {
-      const timings = await instance.execute(requests);
-      this.#statistics.executed(requests, timings, this.#clock.now());
-    } catch (cause) {
-      this.#statistics.executionFailed(requests, startedAt, this.#clock.now());
-      const error = InferenceError.from(cause);
-      for (const { sink } of requests) sink.fail(error);
-    }
+    await this.#runRequests(instance, requests);
     this.#answered(requests.length);
   }
 

@@ -15,7 +15,7 @@ export function checkConfig(config: ModelConfig, modelName: string): void {
   const refuseNamed = refuseFor(modelName);
   if (config.maxBatchSize < 0) refuseNamed("'max_batch_size' must be non-negative value");
   if (isEnsemble(config)) checkEnsemble(config, modelName);
-  else checkBackend(config, modelName);
+  else checkPlatform(config, modelName);
   if (config.dynamicBatching) {
     checkDynamicBatching(config.dynamicBatching, config.maxBatchSize, refuseNamed);
   }
@@ -28,7 +28,8 @@ export function checkConfig(config: ModelConfig, modelName: string): void {
   checkInstances(config, modelName);
 }
 
-function checkBackend(config: ModelConfig, modelName: string): void {
+/** Refuses a config that names neither a backend nor a platform that implies one. */
+export function checkPlatform(config: ModelConfig, modelName: string): void {
   const { backend, platform } = config;
   if (backend !== "") return;
   if (platform === "") refuse(`must specify 'platform' or 'backend' for '${modelName}'`);

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { type InferenceError, invalidArgument } from "../../protocol/error.ts";
 
 /** A message as somebody wrote it, before its type is known: what text format and JSON have in common. */
 export type TreeNode = ScalarNode | ListNode | MessageNode;
@@ -36,5 +36,5 @@ export const maxNesting = 16;
 
 /** A mistake in a config, with the place where it stands. */
 export function configError(where: string, message: string, cause?: unknown): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, `${where}: ${message}`, { cause });
+  return invalidArgument(`${where}: ${message}`, { cause });
 }

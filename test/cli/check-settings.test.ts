@@ -35,6 +35,24 @@ describe("checkSettings", () => {
     expect(check("--grpc-address=0.0.0.0", "--allow-grpc=false")).not.toThrow();
   });
 
+  it("refuses a port for two endpoints that are served", () => {
+    expect(check("--grpc-port=8000")).toThrow("--grpc-port: given 8000, which is --http-port, too");
+    expect(check("--metrics-port=8001", "--reuse-grpc-port")).toThrow("--metrics-port: given 8001");
+    expect(check("--grpc-port=8000", "--allow-http=false")).not.toThrow();
+    expect(check("--grpc-port=8000", "--grpc-address=127.0.0.2")).not.toThrow();
+    expect(check("--grpc-port=0", "--http-port=0", "--metrics-port=0")).not.toThrow();
+  });
+
+  it.each(["--http-restricted-api", "--grpc-restricted-protocol"])(
+    "refuses %s for a category that is restricted twice",
+    (flag) => {
+      expect(check(`${flag}=health,trace:a=1`, `${flag}=trace:b=2`)).toThrow(
+        `${flag}: given 'trace' twice`,
+      );
+      expect(check(`${flag}=health:a=1`, `${flag}=trace:b=2`)).not.toThrow();
+    },
+  );
+
   it("takes --load-model in explicit mode only", () => {
     expect(check("--load-model=a")).toThrow("--load-model: given with --model-control-mode=none");
     expect(check("--load-model=a", "--model-control-mode=explicit")).not.toThrow();

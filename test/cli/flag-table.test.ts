@@ -29,7 +29,16 @@ function isStatus<Kind extends FlagStatus["kind"]>(
 }
 
 function sampleOf(flag: Flag): string {
-  const texts = ["true", "100", "none", "explicit", "ISO8601", "off", "text"];
+  const texts = [
+    "true",
+    "100",
+    "none",
+    "explicit",
+    "ISO8601",
+    "off",
+    "text",
+    "inference:key=value",
+  ];
   return texts.find((text) => flag.type.parse(text) !== undefined) ?? "";
 }
 

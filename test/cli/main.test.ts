@@ -28,9 +28,13 @@ describe("tidepool", () => {
     [["serve"], "tidepool: --model-repository: given nothing"],
     [
       ["serve", "--model-repository=.", "--metrics-config=x=1"],
-      "tidepool: metrics config: given 'x'",
+      "tidepool: --metrics-config: given 'x=1'",
     ],
-    [["serve", "--model-repository=/nowhere"], "tidepool: model repository"],
+    [
+      ["serve", "--model-repository=.", `--log-file=${import.meta.filename}/x`],
+      "tidepool: --log-file: given ",
+    ],
+    [["serve", "--model-repository=/nowhere"], "tidepool: --model-repository: given /nowhere, "],
   ])("ends with 2 and one line for %j", (args, message) => {
     const { code, out, err } = tidepool(...args);
     expect({ code, out }).toEqual({ code: 2, out: "" });

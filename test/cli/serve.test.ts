@@ -108,7 +108,9 @@ describe("serve", () => {
 
   it("ends with 1 and the reasons when a model does not load", async () => {
     const starting = startTidepool([`--model-repository=${broken}`, cache]);
-    await expect(starting).rejects.toThrow(/"name": "bad",\s+"reason": "/u);
+    await expect(starting).rejects.toThrow(
+      /"message": "failed to load model 'bad'[^]*"models": \[\s+"bad"\s+\]/u,
+    );
   });
 
   it("serves the others with --exit-on-error=false", async () => {

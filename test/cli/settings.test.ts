@@ -61,6 +61,33 @@ describe("readSettings", () => {
     expect(settingsOf([], { TIDEPOOL_HTTP_PORT: "tcp://10.0.0.7:80" }).httpPort).toBe(8000);
   });
 
+  it("warns of a variable that is no flag's", () => {
+    const environment = { TIDEPOOL_HTTP_PRT: "1", TIDEPOOL_HTTP_PORT: "2", PATH: "/bin" };
+    expect(readSettings([], environment).warnings).toEqual([
+      "TIDEPOOL_HTTP_PRT has no effect: it is the variable of no flag",
+    ]);
+  });
+
+  it("does not warn of what Kubernetes says about services", () => {
+    const environment = {
+      TIDEPOOL_SERVICE_HOST: "10.0.0.7",
+      TIDEPOOL_SERVICE_PORT_HTTP: "80",
+      TIDEPOOL_PORT: "tcp://10.0.0.7:80",
+      TIDEPOOL_PORT_80_TCP_ADDR: "10.0.0.7",
+    };
+    expect(readSettings([], environment).warnings).toEqual([]);
+  });
+
+  it("reads what restricts a part of the API", () => {
+    const [restricted] = settingsOf([
+      "--http-restricted-api=inference,model-config:X-Key=a=b:c",
+    ]).httpRestrictedApi;
+    expect(restricted).toEqual({
+      categories: ["inference", "model-config"],
+      restriction: { key: "X-Key", value: "a=b:c" },
+    });
+  });
+
   it("maps old spellings to their successors", () => {
     expect(settingsOf(["--strict-model-config=true"]).disableAutoCompleteConfig).toBe(true);
     expect(settingsOf(["--strict-model-config=false"]).disableAutoCompleteConfig).toBe(false);
@@ -86,6 +113,9 @@ describe("readSettings", () => {
     [["--http-header-forward-pattern=("], "--http-header-forward-pattern: given '('"],
     [["--metrics-interval-ms=0"], "--metrics-interval-ms: given '0', expected number above 0"],
     [["--trace-rate=x"], "--trace-rate: given 'x', expected integer, 0 or more"],
+    [["--http-restricted-api=inference"], "--http-restricted-api: given 'inference', expected"],
+    [["--http-restricted-api=all:a=b"], "--http-restricted-api: given 'all:a=b', expected"],
+    [["--grpc-restricted-protocol=trace:a b=c"], "--grpc-restricted-protocol: given"],
     [["--model-namespacing=true"], "--model-namespacing is refused"],
   ])("refuses %j", (args, message) => {
     expect(() => settingsOf(args)).toThrow(message);

@@ -34,7 +34,7 @@ export async function runCases(
 }
 
 /** What the reference server answered when it was last asked. */
-export function readRecorded(): Map<string, Observation> {
+function readRecorded(): Map<string, Observation> {
   const lines = readFileSync(recordedPath, "utf8").trimEnd().split("\n");
   const observations = lines.map((line): Observation => JSON.parse(line));
   return new Map(observations.map((observation) => [observation.case, observation]));

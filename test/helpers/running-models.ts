@@ -18,6 +18,7 @@ export function runningVersion(model: ServedModel, instances: InstanceGroup): Ru
 /** Versions that the test puts in and takes out. */
 export class ModelsInMemory implements RunningModels {
   readonly loaded: RunningVersion[];
+  closing = false;
   closed = 0;
 
   constructor(...versions: RunningVersion[]) {
@@ -25,6 +26,8 @@ export class ModelsInMemory implements RunningModels {
   }
 
   find(name: string, version: string): RunningVersion {
+    if (this.closing)
+      throw new InferenceError(StatusCode.Unavailable, "the server is shutting down");
     const found = this.loaded.findLast(
       ({ model }) => model.name === name && (version === "" || model.version === version),
     );
@@ -58,6 +61,7 @@ export class ModelsInMemory implements RunningModels {
   }
 
   async close(): Promise<void> {
+    this.closing = true;
     await Promise.all(this.loaded.map((version) => version.close()));
     this.closed++;
   }

@@ -1,10 +1,11 @@
 import type { LogSettings, LogSettingValues } from "../../telemetry/log-settings.ts";
 import type { LogFields, Logger } from "../../telemetry/logger.ts";
 
-/** A log that keeps its errors instead of writing them, with settings that can be changed. */
+/** A log that keeps its errors, warnings and verbose lines instead of writing them, with settings that can be changed. */
 export class SilentLog implements Logger, LogSettings {
   readonly errors: [message: string, fields: LogFields][] = [];
-  readonly verboseLevel = 0;
+  readonly warnings: string[] = [];
+  readonly verboseLines: [message: string, fields: LogFields][] = [];
   #values: LogSettingValues = {
     logFile: "",
     logInfo: true,
@@ -22,11 +23,21 @@ export class SilentLog implements Logger, LogSettings {
     this.#values = { ...this.#values, ...changes };
   }
 
+  get verboseLevel(): number {
+    return this.#values.logVerboseLevel;
+  }
+
   error(message: string, fields: LogFields = {}): void {
     this.errors.push([message, fields]);
   }
 
-  warn(): void {}
+  warn(message: string): void {
+    this.warnings.push(message);
+  }
+
   info(): void {}
-  verbose(): void {}
+
+  verbose(_level: number, message: string, fields: LogFields = {}): void {
+    this.verboseLines.push([message, fields]);
+  }
 }

@@ -123,7 +123,7 @@ describe("several model repositories", () => {
     expect(await index(running)).toContainEqual({
       name: "b",
       state: "UNAVAILABLE",
-      reason: "model appears in two or more repositories",
+      reason: "not unique across all model repositories",
     });
   });
 });

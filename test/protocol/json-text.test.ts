@@ -4,6 +4,7 @@ import { ExactJsonReader } from "../../protocol/exact-json-reader.ts";
 import { decodeJson, demandExactNumbers, readJson } from "../../protocol/json-text.ts";
 
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+const listTo = (last: string): string => `[${"1,".repeat(2 ** 21)}${last}]`;
 const root = (text: string): unknown => readJson(text, (document) => document.root);
 
 /** Reads as a caller does to whom every number matters. */
@@ -78,6 +79,15 @@ describe("readJson", () => {
     expect(root(nested(100))).toBeInstanceOf(Array);
     expect(root(`["${"[".repeat(200)}\\"]"]`)).toHaveLength(1);
     expect(root(`[${"[],".repeat(300)}[]]`)).toHaveLength(301);
+  });
+
+  it("reads long JSON, but refuses what would take the exact reader long", () => {
+    expect(root(listTo("1"))).toHaveLength(2 ** 21 + 1);
+    const tooLong = /expected at most 4194304 characters.*send such data as binary tensors$/u;
+    expect(() => root(listTo("NaN"))).toThrow(tooLong);
+    expect(() => root(listTo(""))).toThrow(tooLong);
+    expect(() => exactly(listTo("9007199254740993"))).toThrow(tooLong);
+    expect(root(`[${" ".repeat(2 ** 22 - 5)}NaN]`)).toEqual([NaN]);
   });
 
   it("does not swallow an error of its user", () => {

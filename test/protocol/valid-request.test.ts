@@ -185,6 +185,7 @@ describe("validRequest", () => {
       expect(of([dimension, 1])).toContain("dimensions must be integers from 0 to 2^31-1");
     }
     expect(refusal(batching, request([fp32("IN", [-4, 4], 4)]))).toContain("invalid shape for");
+    expect(of(Array<number>(100_000).fill(1)).length).toBeLessThan(300);
   });
 
   it("refuses a shape whose elements nobody could count", () => {

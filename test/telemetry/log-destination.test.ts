@@ -14,4 +14,11 @@ describe("logDestinations", () => {
     open(file).write("one\n");
     expect(readFileSync(file, "utf8")).toBe("one\n");
   });
+
+  it("throws for a file that cannot be opened", async () => {
+    const open = await logDestinations();
+    expect(() => open(path.join(import.meta.filename, "server.log"))).toThrow(
+      "log-destination.test.ts",
+    );
+  });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { LogSettingValues } from "../../telemetry/log-settings.ts";
 import { ServerLog } from "../../telemetry/logger.ts";
 
@@ -46,6 +47,19 @@ describe("ServerLog", () => {
       model: "m",
       err: { type: "Error", message: "disk is gone" },
     });
+  });
+
+  it("writes no stack of an error of ours, and that of the cause behind it", () => {
+    const cause = new Error("disk is gone");
+    const [expected, unexpected] = linesOf({}, (log) => {
+      log.error("load failed", { err: new InferenceError(StatusCode.InvalidArg, "no such op") });
+      log.error("oops", { err: new InferenceError(StatusCode.Internal, "oops", { cause }) });
+    });
+    expect(expected).toMatchObject({
+      err: { type: "InferenceError", code: "INVALID_ARG", message: "no such op" },
+    });
+    expect(expected).not.toHaveProperty("err.stack");
+    expect(unexpected).toMatchObject({ err: { cause: { stack: cause.stack } } });
   });
 
   it.each<[Partial<LogSettingValues>, string[]]>([

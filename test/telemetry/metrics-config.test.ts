@@ -22,11 +22,11 @@ describe("parseMetricsConfig", () => {
   });
 
   it.each([
-    ["latencies=true", "metrics config: given 'latencies'"],
-    ["counter_latencies", "metrics config counter_latencies: given ''"],
-    ["summary_latencies=yes", "metrics config summary_latencies: given 'yes'"],
-    ["summary_quantiles=1.5:0.1", "metrics config summary_quantiles: given '1.5:0.1'"],
-    ["summary_quantiles=", "metrics config summary_quantiles: given ''"],
+    ["latencies=true", "--metrics-config: given 'latencies=true'"],
+    ["counter_latencies", "--metrics-config: given 'counter_latencies='"],
+    ["summary_latencies=yes", "--metrics-config: given 'summary_latencies=yes'"],
+    ["summary_quantiles=1.5:0.1", "--metrics-config: given summary_quantiles '1.5:0.1'"],
+    ["summary_quantiles=", "--metrics-config: given summary_quantiles ''"],
   ])("refuses %s", (setting, message) => {
     expect(() => parseMetricsConfig([setting])).toThrow(message);
   });

@@ -105,7 +105,7 @@ describe("modelInfer", () => {
       code: status.INTERNAL,
       details: "internal error; the server's log has the cause",
     });
-    expect(stand.log.errors.at(-1)?.[1]).toEqual({ err: bug });
+    expect(stand.log.errors.at(-1)?.[1]).toMatchObject({ model: "buggy", err: bug });
   });
 
   it("refuses a decoupled model", async () => {

@@ -151,7 +151,12 @@ describe("infer over HTTP", () => {
   it("writes the cause of an internal error to the log only", async () => {
     stand.log.errors.length = 0;
     await stand.infer("broken", { inputs: [{ ...input, shape: [4] }] });
-    expect(stand.log.errors).toEqual([[expect.any(String), { err: expect.any(TypeError) }]]);
+    expect(stand.log.errors).toEqual([
+      [
+        expect.any(String),
+        expect.objectContaining({ model: "broken", err: expect.any(TypeError) }),
+      ],
+    ]);
   });
 
   it("answers JSON that is none with 500, as the reference does", async () => {

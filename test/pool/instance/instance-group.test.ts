@@ -4,6 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeInstances, startInstances } from "../../../pool/instance/instance-group.ts";
 import type { InstanceGroup } from "../../../pool/instance/model-instance.ts";
+import { ModelStatisticsRecorder } from "../../../pool/model-statistics.ts";
+import { systemClock } from "../../../pool/scheduler/clock.ts";
+import { requestRunner } from "../../../pool/scheduler/run-requests.ts";
 import type { ModelConfig } from "../../../protocol/model-config.ts";
 import type { Tensor } from "../../../protocol/tensor.ts";
 import { cpuGroup } from "../../helpers/instance-groups.ts";
@@ -114,7 +117,11 @@ describe("startInstances", () => {
         ]),
       ),
     );
-    await group.next()?.execute([good, bad].filter((one) => one !== undefined));
+    const statistics = new ModelStatisticsRecorder({ ...served, tags: {} });
+    const [instance] = group.instances;
+    const both = [good, bad].filter((one) => one !== undefined);
+    if (instance) await requestRunner(statistics, systemClock)(instance, both);
+    expect(statistics.observe()).toMatchObject({ success: 1, failures: { BACKEND: 1 } });
     expect(good?.sink.responses).toHaveLength(1);
     expect(bad?.sink.responses).toHaveLength(0);
     expect(bad?.sink.error?.message).toContain("input 'X': element 0 is not valid UTF-8");
@@ -177,6 +184,21 @@ describe("placeInstances", () => {
       ["m_2", 3],
       ["m_3", 3],
     ]);
+  });
+
+  it.each([
+    [257, [cpuGroup(257)]],
+    [300, [cpuGroup(100), { ...group, count: 100, gpus: [0, 1] }]],
+    [2 ** 31, [cpuGroup(2 ** 31)]],
+  ])("refuses %d instances", (total, instanceGroup) => {
+    expect(() => placeInstances(servedModel("m", { instanceGroup }), [0, 1])).toThrow(
+      `model 'm': instance groups ask for ${total} instances, expected at most 256`,
+    );
+  });
+
+  it("places as many instances as the bound allows", () => {
+    const instanceGroup = [cpuGroup(56), { ...group, count: 100, gpus: [0, 1] }];
+    expect(placeInstances(servedModel("m", { instanceGroup }), [0, 1])).toHaveLength(256);
   });
 
   it("refuses KIND_GPU where there is none", () => {

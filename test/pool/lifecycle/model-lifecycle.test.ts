@@ -182,13 +182,24 @@ describe("ModelLifecycle loading", () => {
     expect(await stand.index("m")).toEqual([{ name: "m", state: "UNAVAILABLE", reason }]);
   });
 
+  it("warns of each setting that has no effect, once a load", async () => {
+    const settings = 'model_warmup { name: "w" } response_cache { enable: true }';
+    stand.directory.model("m", { 1: "one" }, `${settings} version_policy { all {} }`);
+    stand.directory.write("m/2/model.onnx", "two");
+    await load("m");
+    expect(stand.log.warnings).toEqual([
+      "model 'm': 'model_warmup' has no effect yet",
+      "model 'm': 'response_cache.enable' has no effect yet",
+    ]);
+  });
+
   it("refuses a name that two repositories have", async () => {
     stand.directory.model("m", { 1: "one" });
     stand.second.model("m", { 1: "one" });
     const line = {
       name: "m",
       state: "UNAVAILABLE",
-      reason: "model appears in two or more repositories",
+      reason: "not unique across all model repositories",
     };
     expect(await stand.index("m")).toEqual([line]);
     await expect(load("m")).rejects.toThrow("not unique across all model repositories");

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { dynamicBatchScheduler } from "../../../pool/scheduler/dynamic-batch-scheduler.ts";
 import type { ModelConfig, ModelDynamicBatching } from "../../../protocol/model-config.ts";
+import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { Tensor } from "../../../protocol/tensor.ts";
 import { turn } from "../../helpers/fake-clock.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
@@ -200,6 +201,20 @@ describe("dynamicBatchScheduler", () => {
     stand.enqueue("e");
     await turn();
     expect(stand.ran).toEqual(["a", "b+c", "d", "e"]);
+  });
+
+  it("keeps the order of arrival where a batch fails and its requests run apart", async () => {
+    const stand = standFor({ maxBatchSize: 2, instances: 2, preserveOrdering: true });
+    const [a, b, c] = await stand.send("a", "b", "c");
+    stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
+    await stand.finish(1);
+    expect(stand.ran).toEqual(["a+b", "c", "a", "b"]);
+    expect(c?.sink.ended).toBe(false);
+    await stand.finish(2);
+    stand.instances.executions[3]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
+    await turn();
+    expect([a?.sink.error, b?.sink.error?.message]).toEqual([undefined, "no luck"]);
+    expect(c?.sink.responses).toHaveLength(1);
   });
 
   it("lets a fast instance overtake a slow one by default", async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { maxWaiting } from "../../../pool/scheduler/queue-scheduler.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import { turn } from "../../helpers/fake-clock.ts";
 import type { SchedulerStand } from "../../helpers/scheduler-stand.ts";
@@ -29,6 +30,24 @@ export function schedulerCases(createStand: () => SchedulerStand): void {
     await stand.clock.advance(60_000);
     expect(stand.ran).toEqual(["a"]);
     expect(stand.scheduler.inflight).toBe(3);
+  });
+
+  it("refuses a request at once when too many wait already", async () => {
+    const stand = createStand();
+    await stand.send("a");
+    for (let i = 0; i < maxWaiting; i++) stand.enqueue(`${i}`);
+    const late = stand.enqueue("late");
+    expect(late.sink.error).toMatchObject({
+      code: "UNAVAILABLE",
+      message: "[request id: late] Exceeds maximum queue size",
+    });
+    expect(stand.scheduler.inflight).toBe(maxWaiting + 1);
+    expect(stand.statistics.observe()).toMatchObject({
+      pending: maxWaiting,
+      failures: { REJECTED: 1 },
+    });
+    await stand.finish(0);
+    expect(stand.enqueue("in time").sink.ended).toBe(false);
   });
 
   it("passes an execution's error to its requests and goes on", async () => {
