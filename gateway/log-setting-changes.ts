@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.ts";
 import type { LogFormat, LogSettingValues } from "../telemetry/log-settings.ts";
 
 /** The settings of one request, read from its wire; each reader throws for a value of another type. */
@@ -61,14 +61,10 @@ export function logSettingFields(
 
 function checkedLevel(level: number): number {
   if (level <= largestLevel) return level;
-  throw invalid(`log_verbose_level: given ${level}, expected at most ${largestLevel}`);
+  throw invalidArgument(`log_verbose_level: given ${level}, expected at most ${largestLevel}`);
 }
 
 function checkedFormat(format: string, name: string): LogFormat {
   if (format === "default" || format === "ISO8601") return format;
-  throw invalid(`invalid argument for ${name}, got: ${format}`);
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
+  throw invalidArgument(`invalid argument for ${name}, got: ${format}`);
 }

@@ -1,10 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { prometheusContentType } from "../telemetry/prometheus-text.ts";
+import { listen, type ListenAddress } from "./listen.ts";
 
-export interface MetricsServerOptions {
-  readonly host: string;
-  /** 0 takes any free one. */
-  readonly port: number;
+export interface MetricsServerOptions extends ListenAddress {
   /** Metrics as text, asked at every scrape. */
   readonly text: () => Promise<string>;
 }
@@ -18,13 +16,9 @@ export interface MetricsServer {
 /** Listens for scrapes; rejects with the system's error when it cannot. */
 export async function listenMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
   const server = createServer((request, response) => void answer(request, response, options.text));
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host: options.host, port: options.port }, resolve);
-  });
-  const address = server.address();
+  const port = await listen(server, options);
   return {
-    port: typeof address === "object" && address !== null ? address.port : options.port,
+    port,
     close() {
       return new Promise((resolve) => {
         server.close(() => resolve());

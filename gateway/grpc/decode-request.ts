@@ -1,5 +1,5 @@
 import { datatypes, isDatatype } from "../../protocol/datatype.ts";
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { InferenceError, StatusCode, invalidArgument } from "../../protocol/error.ts";
 import type { InferenceRequest, RequestedOutput } from "../../protocol/inference.ts";
 import type { Parameters } from "../../protocol/parameters.ts";
 import { requestLabel } from "../../protocol/request-label.ts";
@@ -32,7 +32,7 @@ function tensor(message: RequestMessage, input: InputMessage, index: number): Te
   const { name, datatype, shape } = input;
   refuseSharedMemory(input.parameters, name);
   if (!isDatatype(datatype)) {
-    throw invalid(
+    throw invalidArgument(
       `${requestLabel(message.id)}inference input '${name}' data-type is '${datatype}', ` +
         `but model '${message.modelName}' expects one of ${datatypes.join(", ")}`,
     );
@@ -47,7 +47,7 @@ function tensor(message: RequestMessage, input: InputMessage, index: number): Te
 
 function rawContents(message: RequestMessage, input: InputMessage, index: number): Buffer {
   if (input.contents) {
-    throw invalid(
+    throw invalidArgument(
       "contents field must not be specified when using raw_input_contents " +
         `for '${input.name}' for model '${message.modelName}'`,
     );
@@ -69,7 +69,7 @@ function refuseSharedMemory(parameters: WireParameters | undefined, tensorName: 
   if (!parameters?.has(key)) return;
   const region = parameters.get(key);
   if (typeof region !== "string") {
-    throw invalid(
+    throw invalidArgument(
       `invalid value type for '${key}' parameter for tensor '${tensorName}', expected string_param.`,
     );
   }
@@ -77,11 +77,7 @@ function refuseSharedMemory(parameters: WireParameters | undefined, tensorName: 
 }
 
 function noData(message: RequestMessage, name: string): InferenceError {
-  return invalid(
+  return invalidArgument(
     `unable to find data for input tensor '${name}' for model '${message.modelName}' in request.`,
   );
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
 }

@@ -1,4 +1,4 @@
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { type InferenceError, invalidArgument } from "../../protocol/error.ts";
 import type { InferenceRequest, SequenceOptions } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Parameters, ParameterValue } from "../../protocol/parameters.ts";
@@ -47,7 +47,8 @@ export function classificationOption(given: WireParameters | undefined): number 
   if (!given?.has("classification")) return undefined;
   const value = given.get("classification");
   if (typeof value !== "bigint") throw wrongType("'classification' parameter", "int64_param");
-  if (value < 1n) throw invalid("invalid value for 'classification' parameter, expected >= 0");
+  if (value < 1n)
+    throw invalidArgument("invalid value for 'classification' parameter, expected >= 0");
   return Number(value);
 }
 
@@ -67,7 +68,7 @@ function isOption(key: string): boolean {
 
 function customParameter(key: string, value: ParameterValue | undefined): ParameterValue {
   if (key.startsWith(reservedPrefix)) {
-    throw invalid(
+    throw invalidArgument(
       "parameter keys starting with 'triton_' are reserved for Triton usage. " +
         `Only the following keys starting with 'triton_' are allowed: ${emptyFinalResponse}`,
     );
@@ -109,7 +110,7 @@ function priorityOption(given: WireParameters): number {
   if (typeof value !== "bigint") {
     throw wrongType("'priority' parameter", "int64_param or uint64_param.");
   }
-  if (value < 0n) throw invalid("invalid value for 'priority', expected value >= 0.");
+  if (value < 0n) throw invalidArgument("invalid value for 'priority', expected value >= 0.");
   return Number(value);
 }
 
@@ -122,9 +123,5 @@ function timeoutOption(given: WireParameters): number {
 }
 
 function wrongType(subject: string, expected: string): InferenceError {
-  return invalid(`invalid value type for ${subject}, expected ${expected}`);
-}
-
-function invalid(text: string): InferenceError {
-  return new InferenceError(StatusCode.InvalidArg, text);
+  return invalidArgument(`invalid value type for ${subject}, expected ${expected}`);
 }

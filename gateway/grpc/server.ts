@@ -2,6 +2,7 @@ import { createServer } from "node:net";
 import type { Server as NetServer, Socket } from "node:net";
 import { Server } from "@grpc/grpc-js";
 import type { DataPlane } from "../data-plane.ts";
+import { listen, type ListenAddress } from "../listen.ts";
 import { noRestrictions } from "../restrictions.ts";
 import { controlMethods } from "./control.ts";
 import { widenWindows } from "./flow-control.ts";
@@ -14,18 +15,10 @@ import { addService } from "./services.ts";
 import { modelStreamInfer } from "./stream.ts";
 import type { OpenCall } from "./stream.ts";
 
-export interface GrpcAddress {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-  /** Several processes or threads may listen on the port and share its connections. */
-  readonly reusePort?: boolean;
-}
-
 /** A gRPC server that speaks the v2 protocol and the standard health check. */
 export interface GrpcServer {
   /** Resolves with the port; rejects with the system's error when the address cannot be had. */
-  listen(address: GrpcAddress): Promise<number>;
+  listen(address: ListenAddress): Promise<number>;
   /** Takes no new call and resolves when every open one has ended; those left when the signal comes are cut off. */
   close(signal: AbortSignal): Promise<void>;
 }
@@ -72,17 +65,6 @@ export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcSe
       signal.removeEventListener("abort", cutOff);
     },
   };
-}
-
-function listen(listener: NetServer, address: GrpcAddress): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  listener.once("error", reject);
-  listener.listen({ ...address }, () => {
-    listener.off("error", reject);
-    const bound = listener.address();
-    resolve(typeof bound === "object" && bound ? bound.port : address.port);
-  });
-  return promise;
 }
 
 function stopListening(listener: NetServer): Promise<void> {

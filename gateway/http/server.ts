@@ -1,17 +1,13 @@
 import { createServer } from "node:http";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
+import { listen, type ListenAddress } from "../listen.ts";
 import type { HttpApp } from "./app.ts";
 import { Connections } from "./connections.ts";
 import { jsonError } from "./routes.ts";
 import { arrivalOptions, refuseUnreadable } from "./unreadable-request.ts";
 
-export interface HttpAddress {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-  /** Several processes or threads may listen on the port and share its connections. */
-  readonly reusePort?: boolean;
+export interface HttpAddress extends ListenAddress {
   /** So long may a request take to arrive, head and body. @defaultValue 300_000 */
   readonly requestMilliseconds?: number;
 }
@@ -50,15 +46,4 @@ export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<Ht
 /** The app answers its own errors; what is left are requests that cannot be brought before it. */
 function badTarget(): Response {
   return jsonError("the request's target or its Host header is not valid", 400);
-}
-
-function listen(server: Server, address: HttpAddress): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once("error", reject);
-  server.listen({ host: address.host, port: address.port, reusePort: address.reusePort }, () => {
-    server.off("error", reject);
-    const bound = server.address();
-    resolve(typeof bound === "object" && bound ? bound.port : address.port);
-  });
-  return promise;
 }

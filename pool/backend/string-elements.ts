@@ -1,10 +1,10 @@
+import { joinBytesElements, lengthBytes } from "../../protocol/bytes-tensor.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 
 // A byte order mark belongs to the string: without `ignoreBOM` the decoder would eat it.
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
-const lengthBytes = 4;
 
 /**
  * The elements of a BYTES tensor as the strings that ONNX knows. What ONNX cannot hold is refused, never altered:
@@ -44,16 +44,5 @@ function refusal(tensor: Tensor, index: number, problem: string, cause?: unknown
 
 /** Strings as BYTES elements: each its length and its UTF-8. */
 export function encodeStrings(strings: readonly string[]): Uint8Array {
-  const elements = strings.map((text) => encoder.encode(text));
-  const bytes = new Uint8Array(
-    elements.reduce((sum, element) => sum + lengthBytes + element.length, 0),
-  );
-  const view = new DataView(bytes.buffer);
-  let at = 0;
-  for (const element of elements) {
-    view.setUint32(at, element.length, true);
-    bytes.set(element, at + lengthBytes);
-    at += lengthBytes + element.length;
-  }
-  return bytes;
+  return joinBytesElements(strings.map((text) => encoder.encode(text)));
 }
