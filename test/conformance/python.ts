@@ -4,9 +4,9 @@ import { createInterface } from "node:readline";
 
 const here = import.meta.dirname;
 
-/** The Python that has the real client: the one that the set-up made, unless TIDEPOOL_TEST_PYTHON names another. */
+/** The Python that has the real client: the one that the set-up made, unless TEST_PYTHON names another. */
 export const python =
-  process.env["TIDEPOOL_TEST_PYTHON"] ?? path.join(here, "../../.tidepool/venv/bin/python");
+  process.env["TEST_PYTHON"] ?? path.join(here, "../../.tidepool/venv/bin/python");
 
 /** Runs a script of this folder and gives the lines that it prints; rejects with its complaints when it fails. */
 export async function* runPython(script: string, ...parameters: string[]): AsyncIterable<string> {

@@ -8,7 +8,7 @@ import { scrape } from "../helpers/scrape.ts";
 import { serving } from "../helpers/serving.ts";
 
 const config = "max_batch_size: 4 instance_group [{ count: 1 }]";
-const blocker = busyBody(800_000, 1);
+const blocker = busyBody(5_000_000, 1);
 const short = busyBody(1, 1);
 
 describe("a request that waits behind a long one", () => {
