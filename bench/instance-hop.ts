@@ -49,6 +49,7 @@ async function main(served: ServedModel): Promise<void> {
     config: served.config,
     modelDirectory: folder,
     versionDirectory: folder,
+    release: () => Promise.resolve(),
   };
   const group = await startInstances(source, served);
   await drive(group, 8, 20_000);

@@ -2,11 +2,11 @@
  * What a request costs between the engine and an instance: both schedulers over an instance that answers at once.
  * Run with `node bench/scheduler.ts [in flight]`.
  */
-import { systemClock } from "../pool/scheduler/clock.ts";
+import { systemClock } from "../serving/clock.ts";
 import { directScheduler } from "../pool/scheduler/direct-scheduler.ts";
 import { dynamicBatchScheduler } from "../pool/scheduler/dynamic-batch-scheduler.ts";
 import type { SchedulerOptions } from "../pool/scheduler/queue-scheduler.ts";
-import type { ResponseSink, Scheduler } from "../pool/scheduler/scheduler.ts";
+import type { ResponseSink, Scheduler } from "../serving/scheduler.ts";
 import { anonymous, Call } from "../protocol/call.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 import { ModelStatisticsRecorder } from "../pool/model-statistics.ts";

@@ -9,11 +9,11 @@ import type { Settings } from "./settings.ts";
 /** Everything that is measured, as the settings want it; it lives as long as the process. */
 export function metricsRegistry(
   settings: Settings,
-  observations: () => Iterable<ModelObservation>,
+  observations: () => Promise<Iterable<ModelObservation>>,
 ): MetricsRegistry {
   const config = parseMetricsConfig(settings.metricsConfig);
   const registry = new MetricsRegistry();
-  registry.add(() => inferenceMetrics(observations(), config));
+  registry.add(async () => inferenceMetrics(await observations(), config));
   registry.add(pinnedMemoryMetrics);
   if (settings.allowCpuMetrics) {
     const cpu = new CpuMetrics(settings.metricsIntervalMs);

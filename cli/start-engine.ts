@@ -1,7 +1,7 @@
 import { opendir } from "node:fs/promises";
 import { gpuIds } from "../pool/devices.ts";
-import { type LoadFailure, ModelLifecycle } from "../pool/lifecycle/model-lifecycle.ts";
-import { PoolEngine } from "../pool/pool-engine.ts";
+import { type LoadFailure, ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
+import { ServingEngine } from "../serving/serving-engine.ts";
 import { versionStarter } from "../pool/start-version.ts";
 import { LocalStore } from "../repository/local-store.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
@@ -11,7 +11,7 @@ import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface StartedEngine {
-  readonly engine: PoolEngine;
+  readonly engine: ServingEngine;
   /** The models that should have loaded and did not. */
   readonly failures: readonly LoadFailure[];
 }
@@ -24,17 +24,20 @@ export async function startEngine(settings: Settings, log: Logger): Promise<Star
   const stores = settings.modelRepository.map(
     (folder) => new LocalStore(folder, settings.modelConfigName),
   );
-  const startVersion = versionStarter({
-    probe: {
-      cacheDirectory: settings.localCacheDirectory,
-      memoryLimitBytes: settings.probeMemoryLimitMb * 1024 * 1024,
-      timeLimitMilliseconds: settings.probeTimeoutSecs * 1000,
+  const startVersion = versionStarter(
+    {
+      probe: {
+        cacheDirectory: settings.localCacheDirectory,
+        memoryLimitBytes: settings.probeMemoryLimitMb * 1024 * 1024,
+        timeLimitMilliseconds: settings.probeTimeoutSecs * 1000,
+      },
+      gpuCount: (await gpuIds()).length,
+      autoComplete: !settings.disableAutoCompleteConfig,
+      defaultMaxBatchSize,
+      splitOversizedBatches: settings.splitOversizedBatches,
     },
-    gpuCount: (await gpuIds()).length,
-    autoComplete: !settings.disableAutoCompleteConfig,
-    defaultMaxBatchSize,
-    splitOversizedBatches: settings.splitOversizedBatches,
-  });
+    log,
+  );
   const lifecycle = new ModelLifecycle(
     new ModelRepository(stores),
     startVersion,
@@ -46,7 +49,7 @@ export async function startEngine(settings: Settings, log: Logger): Promise<Star
     },
     log,
   );
-  const engine = new PoolEngine(lifecycle, { strictReadiness: settings.strictReadiness });
+  const engine = new ServingEngine(lifecycle, { strictReadiness: settings.strictReadiness });
   return { engine, failures: await lifecycle.start() };
 }
 

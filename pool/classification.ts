@@ -5,7 +5,7 @@ import type { InferenceResponse } from "../protocol/inference.ts";
 import type { Tensor } from "../protocol/tensor.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 import type { Labels } from "./labels.ts";
-import type { PendingRequest, ResponseSink, Scheduler } from "./scheduler/scheduler.ts";
+import type { PendingRequest, ResponseSink, Scheduler } from "../serving/scheduler.ts";
 
 const maxClasses = 65_536;
 

@@ -11,7 +11,7 @@ import {
   type ModelObservation,
 } from "../telemetry/model-observation.ts";
 import type { ExecutionTimings } from "./instance/model-instance.ts";
-import type { PendingRequest } from "./scheduler/scheduler.ts";
+import type { PendingRequest } from "../serving/scheduler.ts";
 
 /** What the statistics say about whom: one version from its load to its unload. */
 export interface StatisticsSubject {

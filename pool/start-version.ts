@@ -2,6 +2,8 @@ import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
 import { checkConfig, checkPlatform } from "../repository/config-check/check-config.ts";
 import { normaliseConfig } from "../repository/complete-config.ts";
+import type { LocalVersion } from "../repository/model-store.ts";
+import type { Logger } from "../telemetry/logger.ts";
 import { checkOnnx } from "./backend/check-onnx.ts";
 import { completeOnnx } from "./backend/complete-onnx.ts";
 import { withClassification } from "./classification.ts";
@@ -9,15 +11,21 @@ import { startInstances } from "./instance/instance-group.ts";
 import { readLabels } from "./labels.ts";
 import { ModelStatisticsRecorder } from "./model-statistics.ts";
 import type { GraphFinding } from "./probe/graph-finding.ts";
-import { Probe, type ProbedVersion, type ProbeOptions } from "./probe/probe.ts";
-import type { RunningVersion, StartVersion, VersionSource } from "./running-version.ts";
-import { type Clock, systemClock } from "./scheduler/clock.ts";
+import { Probe, type ProbeOptions } from "./probe/probe.ts";
+import type {
+  RunningVersion,
+  StartListener,
+  StartVersion,
+  VersionSource,
+} from "../serving/running-version.ts";
+import type { FetchedVersion } from "./fetched-version.ts";
+import { type Clock, systemClock } from "../serving/clock.ts";
 import { directScheduler } from "./scheduler/direct-scheduler.ts";
 import { dynamicBatchScheduler } from "./scheduler/dynamic-batch-scheduler.ts";
 import type { SchedulerOptions } from "./scheduler/queue-scheduler.ts";
-import type { Scheduler } from "./scheduler/scheduler.ts";
+import type { Scheduler } from "../serving/scheduler.ts";
 import { splitOversized } from "./scheduler/split-oversized.ts";
-import { checkSupported } from "./supported-config.ts";
+import { checkSupported, settingsWithoutEffect } from "./supported-config.ts";
 
 export interface StartOptions {
   readonly probe: ProbeOptions;
@@ -33,13 +41,41 @@ export interface StartOptions {
   readonly clock?: Clock;
 }
 
-/** Makes the function that turns the files of a version into something that answers. */
-export function versionStarter(options: StartOptions): StartVersion {
+/** Makes the function that turns the files of a version into something that answers, in this process. */
+export function versionStarter(options: StartOptions, log: Logger): StartVersion {
+  const startFetched = fetchedStarter(options);
+  return async (source, listener) => {
+    checkSupported(source.config);
+    checkPlatform(source.config, source.name);
+    warnOfSettings(source, log);
+    listener?.onPhase("fetch");
+    const files = await fetchFiles(source, listener);
+    try {
+      listener?.onPhase("load");
+      return await startFetched({ ...source, ...files });
+    } catch (error) {
+      await files.release();
+      throw error;
+    }
+  };
+}
+
+function warnOfSettings({ name, config }: VersionSource, log: Logger): void {
+  for (const setting of settingsWithoutEffect(config)) {
+    log.warn(`model '${name}': '${setting}' has no effect yet`, { model: name });
+  }
+}
+
+function fetchFiles(source: VersionSource, listener?: StartListener): Promise<LocalVersion> {
+  return source.fetch(listener && { onProgress: (progress) => listener.onFetched(progress) });
+}
+
+function fetchedStarter(
+  options: StartOptions,
+): (source: FetchedVersion) => Promise<RunningVersion> {
   const clock = options.clock ?? systemClock;
   const probe = new Probe(options.probe);
   return async (source) => {
-    checkSupported(source.config);
-    checkPlatform(source.config, source.name);
     const probed = await probe.version(source, runsOnCpu(source.config, options.gpuCount));
     try {
       const config = completedConfig(source, probed.finding, options);
@@ -53,7 +89,20 @@ export function versionStarter(options: StartOptions): StartVersion {
         schedulerOf(model, { instances, statistics, clock }),
         labels,
       );
-      return running({ model, scheduler, instances, statistics }, probed);
+      return {
+        model,
+        scheduler,
+        statistics,
+        get healthy() {
+          return instances.healthy;
+        },
+        async close() {
+          await scheduler.stop();
+          await instances.close();
+          probed.graph?.release();
+          await source.release();
+        },
+      };
     } catch (error) {
       probed.graph?.release();
       throw error;
@@ -67,7 +116,7 @@ function runsOnCpu(config: ModelConfig, gpuCount: number): boolean {
 
 /** The config as it is served; throws when the model's file or this server cannot do what it says. */
 function completedConfig(
-  source: VersionSource,
+  source: FetchedVersion,
   finding: GraphFinding,
   options: StartOptions,
 ): ModelConfig {
@@ -89,18 +138,4 @@ function schedulerOf(model: ServedModel, options: SchedulerOptions): Scheduler {
   return model.splitOversizedBatches && maxBatchSize > 0
     ? splitOversized(scheduler, maxBatchSize)
     : scheduler;
-}
-
-function running(
-  parts: Omit<RunningVersion, "close">,
-  { graph }: Pick<ProbedVersion, "graph">,
-): RunningVersion {
-  return {
-    ...parts,
-    async close() {
-      await parts.scheduler.stop();
-      await parts.instances.close();
-      graph?.release();
-    },
-  };
 }

@@ -2,7 +2,7 @@ import type { LoadOptions } from "../protocol/engine.ts";
 import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.ts";
 import { checkModelName } from "./model-name.ts";
 import type { ModelStore, StoredModel } from "./model-store.ts";
-import { OverrideStore } from "./override-store.ts";
+import { contentFingerprint, OverrideStore } from "./override-store.ts";
 import { type RepositoryModel, resolveModel } from "./repository-model.ts";
 
 /** A name in the repository; no model can be loaded under one that several stores have. */
@@ -60,11 +60,16 @@ export class ModelRepository {
   async #readOverride(name: string, options: LoadOptions): Promise<RepositoryModel> {
     if (options.config === undefined)
       throw invalidArgument("load parameter 'config' must be specified for model file override");
-    const store = await OverrideStore.write(name, options.files ?? new Map());
+    const files = options.files ?? new Map<string, Uint8Array>();
+    const store = await OverrideStore.write(name, files);
     try {
       const model = await store.read(name);
       if (!model) throw new Error("the override's folder is gone");
-      return { ...resolveModel(store, model, options.config), release: () => store.release() };
+      const resolved = resolveModel(store, model, options.config);
+      // Who is given the same files elsewhere must find them equal, and stamps of temporary files differ.
+      const fingerprint = contentFingerprint(files);
+      const versions = resolved.versions.map((version) => ({ ...version, fingerprint }));
+      return { ...resolved, versions, files, release: () => store.release() };
     } catch (error) {
       await store.release();
       throw error;

@@ -8,7 +8,20 @@ export interface ModelStore {
   /** One model as it is now, or undefined when there is none of that name. */
   read(name: string): Promise<StoredModel | undefined>;
   /** Brings the files of one version to this machine's disk. */
-  fetch(model: StoredModel, version: number): Promise<LocalVersion>;
+  fetch(model: StoredModel, version: number, options?: FetchOptions): Promise<LocalVersion>;
+}
+
+/** How one fetch is watched and given up. */
+export interface FetchOptions {
+  /** Told again and again while bytes come. */
+  readonly onProgress?: (progress: FetchProgress) => void;
+  /** Nobody waits for the files any more. */
+  readonly signal?: AbortSignal;
+}
+
+export interface FetchProgress {
+  readonly fetchedBytes: number;
+  readonly totalBytes: number;
 }
 
 /** A model at rest. */

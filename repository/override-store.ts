@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -57,6 +58,15 @@ export class OverrideStore implements ModelStore {
   async release(): Promise<void> {
     if (--this.#users === 0) await rm(this.#folder, { recursive: true, force: true });
   }
+}
+
+/** Equal for equal files. */
+export function contentFingerprint(files: ReadonlyMap<string, Uint8Array>): string {
+  const hash = createHash("sha256");
+  for (const [path, bytes] of [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(`${path}\0${bytes.byteLength}\n`).update(bytes);
+  }
+  return hash.digest("base64url");
 }
 
 function checkFiles(files: ReadonlyMap<string, Uint8Array>): void {

@@ -2,7 +2,7 @@ import type { ModelConfig } from "../protocol/model-config.ts";
 import { inferBackend } from "./complete-config.ts";
 import { parseConfigJson } from "./config-json.ts";
 import { parseConfigPbtxt } from "./config-pbtxt.ts";
-import type { LocalVersion, ModelStore, StoredModel } from "./model-store.ts";
+import type { FetchOptions, LocalVersion, ModelStore, StoredModel } from "./model-store.ts";
 import { chooseVersions } from "./version-policy.ts";
 
 /** A model as a load finds it: its config understood, its versions chosen, its files not fetched yet. */
@@ -12,6 +12,8 @@ export interface RepositoryModel {
   readonly config: ModelConfig;
   /** Those that the version policy wants, ascending; perhaps none. */
   readonly versions: readonly RepositoryVersion[];
+  /** The files that the load request brought along, by path below the model's folder, if it did. */
+  readonly files?: ReadonlyMap<string, Uint8Array>;
   /** The load is over. Versions that were fetched keep their files until they are released themselves. */
   release(): Promise<void>;
 }
@@ -20,7 +22,7 @@ export interface RepositoryVersion {
   readonly version: number;
   /** Equal texts: the same files. */
   readonly fingerprint: string;
-  fetch(): Promise<LocalVersion>;
+  fetch(options?: FetchOptions): Promise<LocalVersion>;
 }
 
 /** Reads the config, or the JSON given instead of it, and chooses the versions to serve. */
@@ -38,10 +40,10 @@ export function resolveModel(
   );
   const versions = model.versions
     .filter(({ version }) => chosen.has(version))
-    .map(({ version, fingerprint }) => ({
+    .map(({ version, fingerprint }): RepositoryVersion => ({
       version,
       fingerprint,
-      fetch: () => store.fetch(model, version),
+      fetch: (options) => store.fetch(model, version, options),
     }));
   return { name: model.name, config, versions, release: async () => {} };
 }

@@ -2,7 +2,7 @@ import type { MetricFamily } from "./metric-family.ts";
 import { prometheusText } from "./prometheus-text.ts";
 
 /** Something with metrics, asked at every scrape and at no other time. */
-export type MetricSource = () => Iterable<MetricFamily>;
+export type MetricSource = () => Iterable<MetricFamily> | Promise<Iterable<MetricFamily>>;
 
 /**
  * What a scrape reads. The values live where they are counted; a scrape asks for them, so that counting costs an
@@ -16,7 +16,8 @@ export class MetricsRegistry {
   }
 
   /** All metrics in Prometheus' text format. */
-  text(): Promise<string> {
-    return prometheusText(this.#sources.flatMap((source) => [...source()]));
+  async text(): Promise<string> {
+    const families = await Promise.all(this.#sources.map(async (source) => source()));
+    return prometheusText(families.flatMap((some) => [...some]));
   }
 }

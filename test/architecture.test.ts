@@ -10,9 +10,21 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   telemetry: ["protocol"],
   repository: ["protocol", "telemetry"],
+  serving: ["protocol", "telemetry", "repository"],
+  queue: ["protocol", "telemetry", "redis", "repository", "serving"],
   gateway: ["protocol", "telemetry", "repository"],
-  pool: ["protocol", "telemetry", "repository"],
-  cli: ["protocol", "telemetry", "repository", "gateway", "pool"],
+  pool: ["protocol", "telemetry", "repository", "serving"],
+  cli: [
+    "protocol",
+    "telemetry",
+    "redis",
+    "repository",
+    "serving",
+    "queue",
+    "gateway",
+    "pool",
+    "autoscaler",
+  ],
 };
 
 /** The only places that may import a vendor's package. */
@@ -24,6 +36,7 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
   "@hono/node-server": ["gateway/http/"],
   "@grpc/grpc-js": ["gateway/grpc/"],
   "onnxruntime-node": ["pool/"],
+  bullmq: ["queue/"],
 };
 
 /** Packages that run anywhere, as the protocol does, and may be used anywhere. */

@@ -4,7 +4,7 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ModelInstanceGroup } from "../../protocol/model-config.ts";
 import { checkBackend } from "../backend/backends.ts";
 import { cpu, gpuIds, type Device } from "../devices.ts";
-import type { VersionSource } from "../running-version.ts";
+import type { FetchedVersion } from "../fetched-version.ts";
 import { Batcher } from "../scheduler/batch.ts";
 import type { InstanceGroup, ModelInstance } from "./model-instance.ts";
 import { ThreadInstance } from "./thread-instance.ts";
@@ -23,7 +23,7 @@ interface Placement {
  * @param savedGraph folder of the optimised graph, if there is one
  */
 export async function startInstances(
-  source: VersionSource,
+  source: FetchedVersion,
   model: ServedModel,
   savedGraph?: string,
 ): Promise<InstanceGroup> {

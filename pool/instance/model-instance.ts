@@ -1,4 +1,4 @@
-import type { PendingRequest } from "../scheduler/scheduler.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 
 /** What one execution took inside its instance, in nanoseconds. */
 export interface ExecutionTimings {

@@ -1,8 +1,8 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InstanceSettings } from "../backend/backend.ts";
 import type { Batcher } from "../scheduler/batch.ts";
-import { systemClock, type Clock } from "../scheduler/clock.ts";
-import type { PendingRequest } from "../scheduler/scheduler.ts";
+import { systemClock, type Clock } from "../../serving/clock.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 import type { Answer } from "./messages.ts";
 import type { ExecutionTimings, ModelInstance } from "./model-instance.ts";
 import { ThreadLink } from "./thread-link.ts";

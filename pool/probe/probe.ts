@@ -2,7 +2,7 @@ import type { InstanceSettings } from "../backend/backend.ts";
 import { checkBackend } from "../backend/backends.ts";
 import { onnxFile } from "../backend/model-file.ts";
 import { cpu } from "../devices.ts";
-import type { VersionSource } from "../running-version.ts";
+import type { FetchedVersion } from "../fetched-version.ts";
 import { FileDigests, textDigest } from "./file-digests.ts";
 import { FindingStore } from "./finding-store.ts";
 import { GraphCache, type SavedGraph } from "./graph-cache.ts";
@@ -48,7 +48,7 @@ export class Probe {
    *
    * @param onCpu whether an instance will run on the CPU; the graph is optimised for that and kept only then
    */
-  async version(source: VersionSource, onCpu: boolean): Promise<ProbedVersion> {
+  async version(source: FetchedVersion, onCpu: boolean): Promise<ProbedVersion> {
     checkBackend(source.config);
     const file = onnxFile(source.config, source.versionDirectory);
     const { text, bytes, withWeights } = await modelDigest(file, this.#digests);
@@ -79,6 +79,6 @@ export class Probe {
   }
 }
 
-function settingsOf({ name, config, versionDirectory }: VersionSource): InstanceSettings {
+function settingsOf({ name, config, versionDirectory }: FetchedVersion): InstanceSettings {
   return { modelName: name, config, versionDirectory, device: cpu, cores: 1 };
 }

@@ -4,7 +4,7 @@ import type { PendingQueue, QueuedRequest } from "./pending-queue.ts";
 import { preserveOrdering } from "./preserve-ordering.ts";
 import { type BatchPolicy, QueueScheduler, type SchedulerOptions } from "./queue-scheduler.ts";
 import { requestRunner } from "./run-requests.ts";
-import type { PendingRequest, Scheduler } from "./scheduler.ts";
+import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 
 /**
  * The scheduler of a model with `dynamic_batching`: joins requests that wait into one execution of at most

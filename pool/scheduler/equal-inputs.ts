@@ -1,6 +1,6 @@
 import type { ModelConfig } from "../../protocol/model-config.ts";
 import { sameItemShape } from "../../protocol/shape.ts";
-import type { PendingRequest } from "./scheduler.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 
 /**
  * Compiles, for one model, the question whether two requests fit into one batch: they bring the same inputs, and

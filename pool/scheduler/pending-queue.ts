@@ -1,5 +1,5 @@
-import { DeadlineHeap, type Expiring } from "./deadline-heap.ts";
-import type { PendingRequest } from "./scheduler.ts";
+import { DeadlineHeap, type Expiring } from "../../serving/deadline-heap.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 
 /** A request in line. Only its queue changes what can be changed here. */
 export interface QueuedRequest extends Expiring {

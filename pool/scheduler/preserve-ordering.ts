@@ -1,7 +1,7 @@
 import type { InferenceError } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { RunRequests } from "./run-requests.ts";
-import type { ResponseSink } from "./scheduler.ts";
+import type { ResponseSink } from "../../serving/scheduler.ts";
 
 /**
  * The same runs, but answering in the order in which they began: what a fast instance has ready waits until the slow

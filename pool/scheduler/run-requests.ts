@@ -1,8 +1,8 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ModelInstance } from "../instance/model-instance.ts";
 import type { ModelStatisticsRecorder } from "../model-statistics.ts";
-import type { Clock } from "./clock.ts";
-import type { PendingRequest } from "./scheduler.ts";
+import type { Clock } from "../../serving/clock.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 
 /** Runs requests together on an instance until each of them is answered, well or ill. Never rejects. */
 export type RunRequests = (

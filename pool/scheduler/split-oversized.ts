@@ -6,7 +6,7 @@ import type { Tensor } from "../../protocol/tensor.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import { joinRows } from "./join-rows.ts";
 import { cutRows } from "./rows.ts";
-import type { PendingRequest, Scheduler } from "./scheduler.ts";
+import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 
 /** So that a request of a few bytes (a huge batch of empty items) cannot become work without end. */
 const maxParts = 4096;

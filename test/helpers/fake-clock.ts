@@ -1,4 +1,4 @@
-import type { Clock } from "../../pool/scheduler/clock.ts";
+import type { Clock } from "../../serving/clock.ts";
 
 interface Timer {
   readonly at: number;

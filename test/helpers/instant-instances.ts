@@ -3,7 +3,7 @@ import type {
   InstanceGroup,
   ModelInstance,
 } from "../../pool/instance/model-instance.ts";
-import type { PendingRequest } from "../../pool/scheduler/scheduler.ts";
+import type { PendingRequest } from "../../serving/scheduler.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import { responseTo } from "./requests.ts";

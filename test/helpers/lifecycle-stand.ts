@@ -1,4 +1,4 @@
-import { type LifecycleOptions, ModelLifecycle } from "../../pool/lifecycle/model-lifecycle.ts";
+import { type LifecycleOptions, ModelLifecycle } from "../../serving/lifecycle/model-lifecycle.ts";
 import type { RepositoryIndexEntry } from "../../protocol/repository-index.ts";
 import { LocalStore } from "../../repository/local-store.ts";
 import { ModelRepository } from "../../repository/model-repository.ts";

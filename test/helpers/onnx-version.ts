@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import type { ModelConfig } from "../../protocol/model-config.ts";
-import type { VersionSource } from "../../pool/running-version.ts";
+import type { FetchedVersion } from "../../pool/fetched-version.ts";
+import type { VersionSource } from "../../serving/running-version.ts";
 import { cpuGroup } from "./instance-groups.ts";
 import { servedModel } from "./served-model.ts";
 
@@ -15,7 +16,10 @@ export function testFolder(): string {
 }
 
 /** A version on disk whose only file is the given model. */
-export function onnxVersion(model: Uint8Array, config: Partial<ModelConfig> = {}): VersionSource {
+export function onnxVersion(
+  model: Uint8Array,
+  config: Partial<ModelConfig> = {},
+): FetchedVersion & VersionSource {
   const modelDirectory = testFolder();
   const versionDirectory = path.join(modelDirectory, "1");
   mkdirSync(versionDirectory);
@@ -25,5 +29,7 @@ export function onnxVersion(model: Uint8Array, config: Partial<ModelConfig> = {}
     instanceGroup: [cpuGroup()],
     ...config,
   });
-  return { name: "m", version: "1", config: served.config, modelDirectory, versionDirectory };
+  const files = { modelDirectory, versionDirectory, release: () => Promise.resolve() };
+  const fetch = () => Promise.resolve(files);
+  return { name: "m", version: "1", config: served.config, fingerprint: "", fetch, ...files };
 }

@@ -6,7 +6,7 @@ import { noParameters } from "../../protocol/parameters.ts";
 import type { Shape } from "../../protocol/shape.ts";
 import { elementCount } from "../../protocol/shape.ts";
 import { validRequest, type ValidInferenceRequest } from "../../protocol/valid-request.ts";
-import type { PendingRequest, ResponseSink } from "../../pool/scheduler/scheduler.ts";
+import type { PendingRequest, ResponseSink } from "../../serving/scheduler.ts";
 
 /** A request with one FP32 tensor "IN" of zeros, checked against the model. */
 export function requestFor(

@@ -1,7 +1,7 @@
-import type { RunningModels } from "../../pool/pool-engine.ts";
-import type { RunningVersion } from "../../pool/running-version.ts";
+import type { RunningModels } from "../../serving/serving-engine.ts";
+import type { RunningVersion } from "../../serving/running-version.ts";
 import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
-import { systemClock } from "../../pool/scheduler/clock.ts";
+import { systemClock } from "../../serving/clock.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
 import type { InstanceGroup } from "../../pool/instance/model-instance.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
@@ -12,7 +12,7 @@ export function runningVersion(model: ServedModel, instances: InstanceGroup): Ru
   const statistics = new ModelStatisticsRecorder({ ...model, tags: {} });
   const scheduler = directScheduler({ instances, statistics, clock: systemClock });
   const close = (): Promise<void> => scheduler.stop();
-  return { model, scheduler, instances, statistics, close };
+  return { model, scheduler, healthy: instances.healthy, statistics, close };
 }
 
 /** Versions that the test puts in and takes out. */

@@ -1,6 +1,6 @@
 import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
 import type { SchedulerOptions } from "../../pool/scheduler/queue-scheduler.ts";
-import type { Scheduler } from "../../pool/scheduler/scheduler.ts";
+import type { Scheduler } from "../../serving/scheduler.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { InferenceRequest } from "../../protocol/inference.ts";
 import type { Shape } from "../../protocol/shape.ts";

@@ -1,12 +1,13 @@
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
-import type { RunningVersion, StartVersion, VersionSource } from "../../pool/running-version.ts";
+import type { RunningVersion, StartVersion, VersionSource } from "../../serving/running-version.ts";
+import type { LocalVersion } from "../../repository/model-store.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 
 /** A version whose model file is a text: it knows the text and whether it has been closed. */
 export interface TextVersion extends RunningVersion {
-  readonly source: VersionSource;
+  readonly files: LocalVersion;
   readonly text: string;
   closed: boolean;
 }
@@ -29,11 +30,17 @@ export class TextVersions {
     const gate = this.loading;
     this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce);
     try {
-      const text = await readFile(join(source.versionDirectory, "model.onnx"), "utf8");
-      await gate;
-      if (text.includes("broken"))
-        throw new InferenceError(StatusCode.Internal, `${source.name} is ${text}`);
-      return this.#version(source, text);
+      const files = await source.fetch();
+      try {
+        const text = await readFile(modelFile(files), "utf8");
+        await gate;
+        if (text.includes("broken"))
+          throw new InferenceError(StatusCode.Internal, `${source.name} is ${text}`);
+        return this.#version(source, files, text);
+      } catch (error) {
+        await files.release();
+        throw error;
+      }
     } finally {
       this.#atOnce--;
     }
@@ -41,36 +48,37 @@ export class TextVersions {
 
   /** True while the file a version was started from is there. */
   async hasFiles(version: TextVersion): Promise<boolean> {
-    const path = join(version.source.versionDirectory, "model.onnx");
-    return access(path).then(
+    return access(modelFile(version.files)).then(
       () => true,
       () => false,
     );
   }
 
-  #version(source: VersionSource, text: string): TextVersion {
-    const { name, version, config } = source;
+  #version(
+    { name, version, config }: VersionSource,
+    files: LocalVersion,
+    text: string,
+  ): TextVersion {
     const inflight = this.inflight;
     const running: TextVersion = {
-      source,
+      files,
       text,
       closed: false,
       model: { name, version, config },
       scheduler: { inflight: 0, enqueue: () => {}, stop: () => Promise.resolve() },
-      instances: {
-        instances: [],
-        healthy: true,
-        next: () => undefined,
-        onRoom: () => {},
-        close: () => Promise.resolve(),
-      },
+      healthy: true,
       statistics: new ModelStatisticsRecorder({ name, version, tags: {} }),
       close: async () => {
         await inflight;
+        await files.release();
         running.closed = true;
       },
     };
     this.started.push(running);
     return running;
   }
+}
+
+function modelFile({ versionDirectory }: LocalVersion): string {
+  return join(versionDirectory, "model.onnx");
 }

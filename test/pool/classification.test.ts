@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { withClassification } from "../../pool/classification.ts";
 import type { Labels } from "../../pool/labels.ts";
 import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
-import { systemClock } from "../../pool/scheduler/clock.ts";
+import { systemClock } from "../../serving/clock.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
 import { bytesElements } from "../../protocol/bytes-tensor.ts";
 import type { Datatype } from "../../protocol/datatype.ts";

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { RunningVersion, VersionSource } from "../../pool/running-version.ts";
-import { systemClock } from "../../pool/scheduler/clock.ts";
+import type { RunningVersion, VersionSource } from "../../serving/running-version.ts";
+import { SilentLog } from "../helpers/silent-log.ts";
+import { systemClock } from "../../serving/clock.ts";
 import { type StartOptions, versionStarter } from "../../pool/start-version.ts";
 import { bytesElements } from "../../protocol/bytes-tensor.ts";
 import type { ModelConfig } from "../../protocol/model-config.ts";
@@ -30,8 +31,9 @@ const megabyte = 2 ** 20;
 async function start(
   source: VersionSource,
   more: Partial<StartOptions> = {},
+  log = new SilentLog(),
 ): Promise<RunningVersion> {
-  const version = await versionStarter({
+  const options = {
     probe: {
       cacheDirectory,
       memoryLimitBytes: 1024 * megabyte,
@@ -42,7 +44,8 @@ async function start(
     defaultMaxBatchSize: 4,
     splitOversizedBatches: false,
     ...more,
-  })(source);
+  };
+  const version = await versionStarter(options, log)(source);
   onTestFinished(() => version.close());
   return version;
 }
@@ -86,6 +89,17 @@ describe("versionStarter", () => {
     expect(sent.sink.responses[0]?.outputs[0]?.shape).toEqual([9, 4]);
     const strict = await start(onnxVersion(identity));
     expect(() => requestFor(strict.model, [9, 4])).toThrow("batch-size must be <= 4");
+  });
+
+  it("warns of each setting that has no effect", async () => {
+    const log = new SilentLog();
+    const responseCache = { enable: true };
+    const ccModelFilenames = { "8.9": "model.onnx" };
+    await start(onnxVersion(identity, { ...tensors, responseCache, ccModelFilenames }), {}, log);
+    expect(log.warnings).toEqual([
+      "model 'm': 'response_cache.enable' has no effect yet",
+      "model 'm': 'cc_model_filenames' has no effect yet",
+    ]);
   });
 
   it("classifies with the labels of the model's folder", async () => {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { Probe, type ProbedVersion, type ProbeOptions } from "../../../pool/probe/probe.ts";
-import type { VersionSource } from "../../../pool/running-version.ts";
+import type { FetchedVersion } from "../../../pool/fetched-version.ts";
 import { identityModel, onnxModel } from "../../helpers/onnx-model.ts";
 import { onnxVersion, testFolder } from "../../helpers/onnx-version.ts";
 
@@ -19,7 +19,7 @@ function options(more: Partial<ProbeOptions> = {}): ProbeOptions {
 }
 
 /** As a server does that has just started. */
-function probe(source: VersionSource, settings = options()): Promise<ProbedVersion> {
+function probe(source: FetchedVersion, settings = options()): Promise<ProbedVersion> {
   return new Probe(settings).version(source, true);
 }
 
@@ -80,7 +80,7 @@ describe("Probe", () => {
     const source = onnxVersion(heavyModel(2));
     const weights = path.join(source.versionDirectory, "weights");
     const folders = new Set<string | undefined>();
-    const see = async (version: VersionSource): Promise<number> =>
+    const see = async (version: FetchedVersion): Promise<number> =>
       folders.add((await probe(version, settings)).graph?.folder).size;
     writeFileSync(weights, "one");
     expect(await see(source)).toBe(1);

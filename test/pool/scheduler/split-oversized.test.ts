@@ -4,7 +4,7 @@ import { directScheduler } from "../../../pool/scheduler/direct-scheduler.ts";
 import { ModelStatisticsRecorder } from "../../../pool/model-statistics.ts";
 import { splitOversized } from "../../../pool/scheduler/split-oversized.ts";
 import type { SchedulerOptions } from "../../../pool/scheduler/queue-scheduler.ts";
-import { systemClock } from "../../../pool/scheduler/clock.ts";
+import { systemClock } from "../../../serving/clock.ts";
 import { joinBytesElements } from "../../../protocol/bytes-tensor.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { Tensor } from "../../../protocol/tensor.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SerialTasks } from "../../../pool/lifecycle/serial-tasks.ts";
+import { SerialTasks } from "../../../serving/lifecycle/serial-tasks.ts";
 
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
 

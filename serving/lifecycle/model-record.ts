@@ -7,8 +7,6 @@ export interface LoadedVersion {
   /** Of the files it was loaded from. */
   readonly fingerprint: string;
   readonly running: RunningVersion;
-  /** Gives back its files on disk. */
-  release(): Promise<void>;
 }
 
 /** Answers what a retired version has taken, then frees it; never rejects. */

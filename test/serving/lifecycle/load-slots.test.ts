@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LoadSlots } from "../../../pool/lifecycle/load-slots.ts";
+import { LoadSlots } from "../../../serving/lifecycle/load-slots.ts";
 
 describe("LoadSlots", () => {
   it("runs so many loads at a time, in the order they came, whether they fail or not", async () => {

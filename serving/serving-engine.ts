@@ -12,8 +12,8 @@ import { validRequest, type ValidInferenceRequest } from "../protocol/valid-requ
 import type { ModelObservation } from "../telemetry/model-observation.ts";
 import type { ModelLifecycle } from "./lifecycle/model-lifecycle.ts";
 import { ResponseStream, SingleResponse } from "./response-sinks.ts";
-import { type Clock, systemClock } from "./scheduler/clock.ts";
-import type { ResponseSink } from "./scheduler/scheduler.ts";
+import { type Clock, systemClock } from "./clock.ts";
+import type { ResponseSink } from "./scheduler.ts";
 
 /** What the engine asks of those who load and unload models. */
 export type RunningModels = Pick<
@@ -21,20 +21,23 @@ export type RunningModels = Pick<
   "find" | "versions" | "running" | "ready" | "index" | "load" | "unload" | "close" | "closing"
 >;
 
-export interface PoolEngineOptions {
+export interface ServingOptions {
   /** Ready only while every model answers that should; otherwise as long as the server runs. */
   readonly strictReadiness: boolean;
   /** @defaultValue systemClock */
   readonly clock?: Clock;
 }
 
-/** Serves models in this process: finds the version that a request is for and hands it to that version's scheduler. */
-export class PoolEngine implements Engine {
+/**
+ * Finds the version that a request is for and hands it to that version's scheduler, which may run it in this process or
+ * send it to another one.
+ */
+export class ServingEngine implements Engine {
   readonly #models: RunningModels;
   readonly #strictReadiness: boolean;
   readonly #clock: Clock;
 
-  constructor(models: RunningModels, options: PoolEngineOptions) {
+  constructor(models: RunningModels, options: ServingOptions) {
     this.#models = models;
     this.#strictReadiness = options.strictReadiness;
     this.#clock = options.clock ?? systemClock;
@@ -46,7 +49,7 @@ export class PoolEngine implements Engine {
 
   async modelReady(name: string, version: string): Promise<boolean> {
     try {
-      return this.#models.find(name, version).instances.healthy;
+      return this.#models.find(name, version).healthy;
     } catch (error) {
       if (error instanceof InferenceError && notThere.has(error.code)) return false;
       throw error;
@@ -92,12 +95,12 @@ export class PoolEngine implements Engine {
       const text = `requested model version is not available for model '${name}'`;
       throw new InferenceError(StatusCode.InvalidArg, text);
     }
-    return wanted.map(({ statistics }) => statistics.snapshot());
+    return Promise.all(wanted.map(async ({ statistics }) => statistics.snapshot()));
   }
 
   /** What the metrics read at a scrape. */
-  *observations(): Iterable<ModelObservation> {
-    for (const { statistics } of this.#models.running()) yield statistics.observe();
+  observations(): Promise<readonly ModelObservation[]> {
+    return Promise.all(this.#models.running().map(async ({ statistics }) => statistics.observe()));
   }
 
   repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]> {

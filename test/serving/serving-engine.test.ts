@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { PoolEngine } from "../../pool/pool-engine.ts";
-import type { RunningVersion } from "../../pool/running-version.ts";
+import { ServingEngine } from "../../serving/serving-engine.ts";
+import type { RunningVersion } from "../../serving/running-version.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
@@ -26,8 +26,8 @@ function instant(name: string, version = "1"): RunningVersion {
   return runningVersion(modelNamed(name, version), new InstantInstances());
 }
 
-function engineOf(models: ModelsInMemory, strictReadiness = true): PoolEngine {
-  return new PoolEngine(models, { strictReadiness });
+function engineOf(models: ModelsInMemory, strictReadiness = true): ServingEngine {
+  return new ServingEngine(models, { strictReadiness });
 }
 
 function call(): Call {
@@ -48,7 +48,7 @@ async function all(stream: AsyncIterable<InferenceResponse>): Promise<InferenceR
   return responses;
 }
 
-describe("PoolEngine", () => {
+describe("ServingEngine", () => {
   it("answers a request with the response of its model", async () => {
     const version = instant("m");
     const engine = engineOf(new ModelsInMemory(version));

@@ -229,7 +229,6 @@ export class ModelLifecycle {
     const about = { model: name, version: String(loaded.version) };
     const ended = (async () => {
       await loaded.running.close();
-      await loaded.release();
       this.#log.info("model version is unloaded", about);
     })().catch((error: unknown) => {
       this.#log.error("model version did not end well", { ...about, err: error });

@@ -5,7 +5,6 @@ import type { Logger } from "../../telemetry/logger.ts";
 import type { LoadSlots } from "./load-slots.ts";
 import type { LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { StartVersion } from "../running-version.ts";
-import { settingsWithoutEffect } from "../supported-config.ts";
 
 export interface LoadEnvironment {
   readonly startVersion: StartVersion;
@@ -35,7 +34,6 @@ export async function loadVersions(
   const missing = model.versions.filter(
     (wanted) => !kept.some(({ version }) => version === wanted.version),
   );
-  if (missing.length > 0) warnOfSettings(model, environment.log);
   record.loading(missing.map(({ version }) => version));
   const attempts = await Promise.all(
     missing.map((wanted) => environment.slots.run(() => attempt(model, wanted, environment))),
@@ -63,12 +61,6 @@ function same(loaded: LoadedVersion, wanted: RepositoryVersion): boolean {
   return loaded.version === wanted.version && loaded.fingerprint === wanted.fingerprint;
 }
 
-function warnOfSettings({ name, config }: RepositoryModel, log: Logger): void {
-  for (const setting of settingsWithoutEffect(config)) {
-    log.warn(`model '${name}': '${setting}' has no effect yet`, { model: name });
-  }
-}
-
 /** Loads one version, and tells the log how that went. */
 async function attempt(
   model: RepositoryModel,
@@ -92,23 +84,21 @@ async function attempt(
   }
 }
 
-/** Fetches and starts one version; its files are held for as long as it lives. */
 async function loadVersion(
-  { name, config }: RepositoryModel,
+  { name, config, files }: RepositoryModel,
   wanted: RepositoryVersion,
   { startVersion }: LoadEnvironment,
 ): Promise<LoadedVersion> {
   const { version, fingerprint } = wanted;
-  const files = await wanted.fetch();
-  const { modelDirectory, versionDirectory } = files;
-  const source = { name, version: String(version), config, modelDirectory, versionDirectory };
-  try {
-    const running = await startVersion(source);
-    return { version, fingerprint, running, release: () => files.release() };
-  } catch (error) {
-    await files.release();
-    throw error;
-  }
+  const running = await startVersion({
+    name,
+    version: String(version),
+    config,
+    fingerprint,
+    ...(files && { files }),
+    fetch: (options) => wanted.fetch(options),
+  });
+  return { version, fingerprint, running };
 }
 
 function loadFailed(name: string, reasons: string): InferenceError {

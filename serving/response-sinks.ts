@@ -1,6 +1,6 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { InferenceResponse } from "../protocol/inference.ts";
-import type { ResponseSink } from "./scheduler/scheduler.ts";
+import type { ResponseSink } from "./scheduler.ts";
 
 /** Settles a promise with the only response of a request; none or several are an error of the model. */
 export class SingleResponse implements ResponseSink {

@@ -1,7 +1,7 @@
-import type { Call } from "../../protocol/call.ts";
-import type { InferenceError } from "../../protocol/error.ts";
-import type { InferenceResponse } from "../../protocol/inference.ts";
-import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
+import type { Call } from "../protocol/call.ts";
+import type { InferenceError } from "../protocol/error.ts";
+import type { InferenceResponse } from "../protocol/inference.ts";
+import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 
 /** Where the answers of one request go. After a final response or a failure nothing more may come. */
 export interface ResponseSink {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../pool/scheduler/clock.ts";
+import { systemClock } from "../../serving/clock.ts";
 
 function elapsed(milliseconds: number): Promise<number> {
   const startedAt = systemClock.now();

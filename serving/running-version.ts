@@ -1,0 +1,57 @@
+import type { ModelConfig } from "../protocol/model-config.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
+import type { ModelStatistics } from "../protocol/statistics.ts";
+import type { FetchOptions, FetchProgress, LocalVersion } from "../repository/model-store.ts";
+import type { ModelObservation } from "../telemetry/model-observation.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** One model version that is to be started, and what its config said before anyone opened the model. */
+export interface VersionSource {
+  readonly name: string;
+  readonly version: string;
+  /** Parsed and with its backend known; inputs, outputs and batching may still have to be completed from the graph. */
+  readonly config: ModelConfig;
+  /** Equal texts: the same files. */
+  readonly fingerprint: string;
+  /** The files that a load request brought along, by path below the model's folder, when these are the files. */
+  readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** Brings the files to this machine's disk. */
+  fetch(options?: FetchOptions): Promise<LocalVersion>;
+}
+
+/** A model version that is loaded and answers, in this process or somewhere behind a queue. */
+export interface RunningVersion {
+  readonly model: ServedModel;
+  readonly scheduler: Scheduler;
+  /** False while nothing that could run it does. */
+  readonly healthy: boolean;
+  readonly statistics: VersionStatistics;
+  /** Answers what it has taken, then frees everything. */
+  close(): Promise<void>;
+}
+
+/** What was counted of a running version. */
+export interface VersionStatistics {
+  /** For the statistics endpoint. */
+  snapshot(): ModelStatistics | Promise<ModelStatistics>;
+  /** For the metrics. */
+  observe(): ModelObservation | Promise<ModelObservation>;
+  /** The version can answer now; this is how long that took. */
+  loaded(seconds: number): void;
+}
+
+/** The steps of a start that take time, in their order. */
+export type StartPhase = "fetch" | "load" | "warmup";
+
+/** Told how a start goes on, for those who wait for it. */
+export interface StartListener {
+  /** A step has begun, and the one before it is over. */
+  onPhase(phase: StartPhase): void;
+  onFetched(progress: FetchProgress): void;
+}
+
+/** Brings a version to where it can answer; rejects with an InferenceError whose message becomes the index's reason. */
+export type StartVersion = (
+  source: VersionSource,
+  listener?: StartListener,
+) => Promise<RunningVersion>;
