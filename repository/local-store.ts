@@ -1,31 +1,20 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.ts";
+import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { type FileStamp, fileStamps, fingerprintOf, unlessGone } from "./file-stamps.ts";
+import { checkConfigBytes, configFileNames, storedVersions } from "./file-versions.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
-import type {
-  LocalVersion,
-  ModelStore,
-  StoredConfig,
-  StoredModel,
-  StoredVersion,
-} from "./model-store.ts";
-
-const maxConfigBytes = 1024 * 1024;
+import type { LocalVersion, ModelStore, StoredConfig, StoredModel } from "./model-store.ts";
 
 /** A model repository in a directory: `<root>/<model>/config.pbtxt` and `<root>/<model>/<version>/…`. */
 export class LocalStore implements ModelStore {
   readonly #root: string;
-  readonly #configName: string | undefined;
+  readonly #configNames: readonly string[];
 
   /** @param configName take `configs/<configName>.pbtxt` instead of `config.pbtxt` where a model has it. */
   constructor(root: string, configName?: string) {
     this.#root = resolve(root);
-    this.#configName = configName === "" ? undefined : configName;
-    if (this.#configName !== undefined && !isPathSegment(this.#configName))
-      throw invalidArgument(
-        `model config name: given '${configName}', expected the name of a file without its '.pbtxt'`,
-      );
+    this.#configNames = configFileNames(configName);
   }
 
   async list(): Promise<readonly string[]> {
@@ -60,48 +49,15 @@ export class LocalStore implements ModelStore {
     folder: string,
     stamps: readonly FileStamp[],
   ): Promise<StoredConfig | undefined> {
-    const candidates = [`configs/${this.#configName}.pbtxt`, "config.pbtxt"];
-    const fileName = candidates.find((path) => stamps.some((file) => file.path === path));
+    const fileName = this.#configNames.find((path) => stamps.some((file) => file.path === path));
     if (fileName === undefined) return undefined;
-    const { size } = await stat(join(folder, fileName));
-    if (size > maxConfigBytes)
-      throw invalidArgument(`${fileName}: given ${size} bytes, expected at most ${maxConfigBytes}`);
+    checkConfigBytes(fileName, (await stat(join(folder, fileName))).size);
     return { fileName, text: await readFile(join(folder, fileName), "utf8") };
   }
 
   async #isFolder(name: string): Promise<boolean> {
     return (await unlessGone(stat(join(this.#root, name))))?.isDirectory() ?? false;
   }
-}
-
-function storedVersions(stamps: readonly FileStamp[]): readonly StoredVersion[] {
-  const folders = stamps.filter(({ path, isDirectory }) => isDirectory && isVersionName(path));
-  const versions = new Set(folders.map(({ path }) => path));
-  const shared = "";
-  const groups = Map.groupBy(stamps, ({ path }) => {
-    const first = firstSegment(path);
-    return versions.has(first) ? first : shared;
-  });
-  return folders
-    .map(({ path: folder }) => {
-      const own = groups.get(folder) ?? [];
-      const below = own.map(({ path }) => path.slice(folder.length + 1));
-      return {
-        version: Number(folder),
-        files: below.filter((path) => path !== "" && !path.includes("/")),
-        fingerprint: fingerprintOf([...(groups.get(shared) ?? []), ...own]),
-      };
-    })
-    .toSorted((a, b) => a.version - b.version);
-}
-
-function isVersionName(text: string): boolean {
-  return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text));
-}
-
-function firstSegment(path: string): string {
-  const end = path.indexOf("/");
-  return end < 0 ? path : path.slice(0, end);
 }
 
 /** File system errors carry paths: they become a text that has none. */

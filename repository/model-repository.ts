@@ -3,7 +3,7 @@ import { InferenceError, StatusCode, invalidArgument } from "../protocol/error.t
 import { checkModelName } from "./model-name.ts";
 import type { ModelStore, StoredModel } from "./model-store.ts";
 import { contentFingerprint, OverrideStore } from "./override-store.ts";
-import { type RepositoryModel, resolveModel } from "./repository-model.ts";
+import { type RepositoryModel, type RepositoryVersion, resolveModel } from "./repository-model.ts";
 
 /** A name in the repository; no model can be loaded under one that several stores have. */
 export interface ListedModel {
@@ -55,6 +55,40 @@ export class ModelRepository {
       throw new InferenceError(StatusCode.NotFound, "model not found in any model repository");
     if (another) throw invalidArgument("not unique across all model repositories");
     return resolveModel(found.store, found.model, options.config);
+  }
+
+  /**
+   * The files of one version, as long as they are those that the fingerprint tells of: whoever read its config beside them
+   * may be another process, some time ago.
+   */
+  async version(name: string, version: number, fingerprint: string): Promise<RepositoryVersion> {
+    checkModelName(name);
+    const found = await this.#find(name);
+    for (const { store, model } of found) {
+      const same = model.versions.find((one) => one.version === version);
+      if (same?.fingerprint !== fingerprint) continue;
+      return { version, fingerprint, fetch: (options) => store.fetch(model, version, options) };
+    }
+    throw new InferenceError(
+      StatusCode.Unavailable,
+      `model '${name}', version ${version}: its files are no longer those that it was loaded from; load it again`,
+    );
+  }
+
+  /** The same for files that a load request brought along; released with the version. */
+  async broughtVersion(
+    name: string,
+    version: number,
+    files: ReadonlyMap<string, Uint8Array>,
+  ): Promise<RepositoryVersion> {
+    const store = await OverrideStore.write(name, files);
+    const model = await store.read(name);
+    if (!model) throw new Error("the override's folder is gone");
+    return {
+      version,
+      fingerprint: contentFingerprint(files),
+      fetch: () => store.fetch(model, version).finally(() => store.release()),
+    };
   }
 
   async #readOverride(name: string, options: LoadOptions): Promise<RepositoryModel> {

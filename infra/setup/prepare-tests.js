@@ -3,6 +3,8 @@ import { bringNode } from "./node.js";
 import { installPackages } from "./packages.js";
 import { bringPerfAnalyzer } from "./perf-analyzer.js";
 import { installPython } from "./python.js";
+import { bringVersitygw } from "./versitygw.js";
+import { bringRedis } from "./redis.js";
 
 /** Everything that the tests need beside the sources. */
 export async function prepareTests() {
@@ -10,5 +12,7 @@ export async function prepareTests() {
   await installPackages();
   await installPython();
   if (!onPath("prometheus")) await bringDebianPackage("prometheus");
+  await bringRedis();
   await bringPerfAnalyzer();
+  await bringVersitygw();
 }

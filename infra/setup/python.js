@@ -18,10 +18,18 @@ export function installPython() {
   });
 }
 
+/** @param {string} name of a program that a package of the tests' environment brings @returns {string} its path */
+export const pythonProgram = (name) => path.join(folder, "bin", name);
+
 async function install() {
   rmSync(folder, { recursive: true, force: true });
   await execute("python3", ["-m", "venv", "--without-pip", folder]);
-  await execute(python, [await pip(), "install", "--quiet", "--requirement", requirements]);
+  await installPythonPackages("--requirement", requirements);
+}
+
+/** @param {string[]} which as in "name==1.2.3": what only some machines need comes later than the rest */
+export async function installPythonPackages(...which) {
+  await execute(python, [await pip(), "install", "--quiet", ...which]);
 }
 
 /** A pip to start with: Debian leaves it out of Python, and packs it as a wheel, which runs as it is. */
