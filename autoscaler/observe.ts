@@ -1,0 +1,33 @@
+/** What a pool is asked to do, and who is there to do it. */
+export interface PoolObservation {
+  /** Unanswered requests, each once: those that wait and those that run. */
+  readonly demand: number;
+  /** Since the oldest unanswered request came; 0 when there is none. */
+  readonly oldestAgeMilliseconds: number;
+  /** Epoch milliseconds of the moment when the demand left zero; absent while it is zero. */
+  readonly demandSince?: number;
+  readonly poolWorkers: readonly ObservedPoolWorker[];
+}
+
+/** A pool worker as it announces itself. */
+export interface ObservedPoolWorker {
+  readonly id: string;
+  readonly state: "starting" | "ready" | "draining";
+  /** Requests that it works on. */
+  readonly inFlight: number;
+  /** Epoch milliseconds. */
+  readonly startedAt: number;
+}
+
+/** The autoscaler's eyes: tells how much there is to do, and the moment when a pool is needed. */
+export interface Observer {
+  /** Rejects when it cannot know: an unknown demand is not zero. */
+  observe(pool: string): Promise<PoolObservation>;
+  /** Calls back each time when a pool's demand leaves zero; the result ends that. */
+  onDemand(listener: (pool: string) => void): () => void;
+}
+
+/** Requests in the hands of a pool's workers, those included whose gateway is gone. */
+export function inFlightOf({ poolWorkers }: PoolObservation): number {
+  return poolWorkers.reduce((sum, { inFlight }) => sum + inFlight, 0);
+}
