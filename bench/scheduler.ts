@@ -9,7 +9,7 @@ import type { SchedulerOptions } from "../pool/scheduler/queue-scheduler.ts";
 import type { ResponseSink, Scheduler } from "../serving/scheduler.ts";
 import { anonymous, Call } from "../protocol/call.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
-import { ModelStatisticsRecorder } from "../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import { InstantInstances } from "../test/helpers/instant-instances.ts";
 import { requestFor } from "../test/helpers/requests.ts";
 import { modelInput, modelOutput, servedModel } from "../test/helpers/served-model.ts";

@@ -1,7 +1,12 @@
-/** Resolves with the name of the first signal that asks the process to end; later ones change nothing. */
-export function endSignal(): Promise<NodeJS.Signals> {
+/**
+ * Resolves with the name of the first signal that asks the process to end; later ones change nothing.
+ *
+ * @param withStdin the end of standard input asks for it, too
+ */
+export function endSignal(withStdin = false): Promise<NodeJS.Signals | "end of input"> {
   return new Promise((resolve) => {
     for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, resolve);
+    if (withStdin) process.stdin.resume().once("end", () => resolve("end of input"));
   });
 }
 

@@ -1,20 +1,26 @@
 import type { Flag } from "./flag.ts";
+import { autoscalerFlags } from "./flags/autoscaler.ts";
 import { deviceFlags } from "./flags/devices.ts";
 import { grpcFlags } from "./flags/grpc.ts";
 import { httpFlags } from "./flags/http.ts";
 import { modelFlags } from "./flags/models.ts";
+import { poolFlags } from "./flags/pools.ts";
 import { logFlags, metricsFlags, traceFlags } from "./flags/observing.ts";
+import { s3Flags } from "./flags/s3.ts";
 import { serverFlags } from "./flags/server.ts";
 
 /** Every flag of `tidepool serve`, by the name that follows `--`: Triton's own ones and ours. */
 export const flagTable = {
   ...modelFlags,
+  ...s3Flags,
   ...httpFlags,
   ...grpcFlags,
   ...logFlags,
   ...metricsFlags,
   ...traceFlags,
   ...serverFlags,
+  ...poolFlags,
+  ...autoscalerFlags,
   ...deviceFlags,
 } satisfies Readonly<Record<string, Flag>>;
 
@@ -24,11 +30,14 @@ export const flagGroups: readonly (readonly [
   flags: Readonly<Record<string, Flag>>,
 ])[] = [
   ["Models", modelFlags],
+  ["Models in S3", s3Flags],
   ["HTTP", httpFlags],
   ["gRPC", grpcFlags],
   ["Metrics", metricsFlags],
   ["Logs", logFlags],
   ["Server", serverFlags],
+  ["Queue and pools", poolFlags],
+  ["Autoscaler", autoscalerFlags],
   ["Traces", traceFlags],
   ["Devices and clouds", deviceFlags],
 ];

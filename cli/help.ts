@@ -8,22 +8,26 @@ const indent = 6;
 export const programHelp = `Usage: tidepool <command> [flags]
 
 Commands
-  serve    serve the models of a repository to Triton / KServe v2 clients
+  serve        serve the models of a repository to Triton / KServe v2 clients, in one process
+  gateway      answer clients from pool workers behind a queue in Redis
+  pool         be one of those pool workers
+  autoscaler   make pool workers come and go with the requests
+  dev          all of it on this machine, with a Redis of its own
 
 Flags
   --help, --version
 
-tidepool serve --help lists the flags of serve.
+tidepool serve --help lists the flags.
 `;
 
 /**
- * What `tidepool serve --help` prints.
+ * What `tidepool <command> --help` prints.
  *
  * @param width columns of the terminal
  */
-export function serveHelp(width: number): string {
+export function commandHelp(command: string, width: number): string {
   const lines = [
-    "Usage: tidepool serve --model-repository=<folder> [flags]",
+    `Usage: tidepool ${command} --model-repository=<folder> [flags]`,
     "",
     `Every flag is an environment variable, too: --http-port is ${environmentName("http-port")}.`,
     "The command line wins; several values of one flag stand between semicolons.",

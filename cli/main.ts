@@ -4,32 +4,36 @@ import manifest from "../package.json" with { type: "json" };
 import { defaultCacheDirectory } from "./cache-directory.ts";
 import { InferenceError } from "../protocol/error.ts";
 import { checkSettings } from "./check-settings.ts";
-import { programHelp, serveHelp } from "./help.ts";
-import { readSettings } from "./settings.ts";
+import { commandHelp, programHelp } from "./help.ts";
+import { type ReadSettings, readSettings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** The program `tidepool`: finds the command and ends with its exit code; 2 stands for a mistake in the flags. */
-async function main([command, ...args]: readonly string[]): Promise<number> {
-  switch (command) {
-    case "serve":
-      if (args.includes("--help")) return print(serveHelp(process.stdout.columns || 100));
-      return serve(args);
-    case "--version":
-      return print(`tidepool ${manifest.version}\n`);
-    case "--help":
-      return print(programHelp);
-    case undefined:
-      throw new UsageError("given no command, expected serve; see tidepool --help");
-    default:
-      throw new UsageError(`given '${command}', expected serve; see tidepool --help`);
-  }
-}
+/** Also gets the command line, for the processes that it starts. */
+type Command = (read: ReadSettings, args: readonly string[]) => Promise<number>;
 
-async function serve(args: readonly string[]): Promise<number> {
+/** Imported when they are run, so that help, version and mistakes need not wait for a server's code. */
+const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ["serve", async () => (await import("./serve.ts")).serve],
+  ["gateway", async () => (await import("./gateway.ts")).gateway],
+  ["pool", async () => (await import("./pool.ts")).pool],
+  ["autoscaler", async () => (await import("./autoscaler.ts")).autoscaler],
+  ["dev", async () => (await import("./dev.ts")).dev],
+]);
+
+/** The program `tidepool`: finds the command and ends with its exit code; 2 stands for a mistake in the flags. */
+async function main([name, ...args]: readonly string[]): Promise<number> {
+  if (name === "--version") return print(`tidepool ${manifest.version}\n`);
+  if (name === "--help") return print(programHelp);
+  const find = commands.get(name ?? "");
+  if (!find) {
+    const given = name === undefined ? "no command" : `'${name}'`;
+    const known = [...commands.keys()].join(", ");
+    throw new UsageError(`given ${given}, expected one of ${known}; see tidepool --help`);
+  }
+  if (args.includes("--help")) return print(commandHelp(name ?? "", process.stdout.columns || 100));
   const read = readSettings(args, process.env);
   checkSettings(read.settings);
-  // Imported here, so that help, version and mistakes need not wait for the server's code.
-  return (await import("./serve.ts")).serve(read);
+  return (await find())(read, args);
 }
 
 function print(text: string): number {

@@ -1,98 +1,14 @@
-import manifest from "../package.json" with { type: "json" };
-import { DataPlane } from "../gateway/data-plane.ts";
-import type { Engine } from "../protocol/engine.ts";
-import { logDestinations } from "../telemetry/log-destination.ts";
-import { ServerLog } from "../telemetry/logger.ts";
-import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
-import { type Endpoint, openEndpoints } from "./endpoints.ts";
-import { metricsRegistry } from "./metrics.ts";
-import type { ReadSettings, Settings } from "./settings.ts";
+import { serveEngine } from "./serve-engine.ts";
+import type { ReadSettings } from "./settings.ts";
 import { startEngine } from "./start-engine.ts";
-import { UsageError } from "./usage-error.ts";
-
-/** Extensions of the v2 protocol that this server speaks. */
-const extensions = [
-  "classification",
-  "model_repository",
-  "model_repository(unload_dependents)",
-  "model_configuration",
-  "binary_tensor_data",
-  "parameters",
-  "statistics",
-  "logging",
-];
+import { startLog } from "./start-log.ts";
 
 /**
- * `tidepool serve`: gateway and engine in one process. As with the reference, ports open when the models are loaded.
+ * `tidepool serve`: gateway and models in one process.
  *
  * @returns the exit code: 0 after a clean end, 1 when models failed to load or requests had to be cut off
  */
-export async function serve({ settings, warnings }: ReadSettings): Promise<number> {
-  const log = await openLog(settings);
-  process.on("uncaughtException", (err) => {
-    log.error("unexpected error; the server ends", { err });
-    exitAtOnce(1);
-  });
-  for (const warning of warnings) log.warn(warning);
-  const { engine, failures } = await startEngine(settings, log);
-  if (failures.length > 0 && settings.exitOnError) {
-    const models = failures.map(({ name }) => name);
-    log.error("failed to load all models; --exit-on-error=false serves the others", { models });
-    return 1;
-  }
-  const plane = new DataPlane(engine, { name: settings.id, version: manifest.version, extensions });
-  const metrics = metricsRegistry(settings, () => engine.observations());
-  const endpoints = await openEndpoints(settings, plane, log, () => metrics.text());
-  const asked = endSignal();
-  announce(settings, endpoints, log);
-  const signal = await asked;
-  log.info("ending: requests in flight get their answers", { signal });
-  const clean = await endWithin(settings.exitTimeoutSecs, (overdue) =>
-    end({ plane, endpoints, engine, overdue }),
-  );
-  if (!clean) {
-    log.error("ended with requests in flight: --exit-timeout-secs was over");
-    exitAtOnce(1);
-  }
-  log.info("ended");
-  return 0;
-}
-
-async function openLog(settings: Settings): Promise<ServerLog> {
-  const values = {
-    logFile: settings.logFile,
-    logInfo: settings.logInfo,
-    logWarning: settings.logWarning,
-    logError: settings.logError,
-    logVerboseLevel: settings.logVerbose,
-    logFormat: settings.logFormat,
-  };
-  const destinations = await logDestinations();
-  try {
-    return new ServerLog(values, destinations);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new UsageError(`--log-file: given ${settings.logFile}, ${reason}`, { cause });
-  }
-}
-
-function announce(settings: Settings, endpoints: readonly Endpoint[], log: ServerLog): void {
-  const whom = settings.allowAnonymous ? "everybody who reaches them" : "this machine only";
-  const addresses = Object.fromEntries(endpoints.map(({ name, address }) => [name, address]));
-  log.info(`serving; the ports ask for no key and are open to ${whom}`, addresses);
-}
-
-interface Running {
-  readonly plane: DataPlane;
-  readonly endpoints: readonly Endpoint[];
-  readonly engine: Engine;
-  readonly overdue: AbortSignal;
-}
-
-/** First nobody new comes in, then those inside get their answers; the metrics tell of it until the last moment. */
-async function end({ plane, endpoints, engine, overdue }: Running): Promise<void> {
-  plane.drain();
-  const doors = endpoints.filter(({ name }) => name !== "metrics");
-  await Promise.all(doors.map((door) => door.close(overdue)));
-  await engine.close(overdue);
+export async function serve(read: ReadSettings): Promise<number> {
+  const log = await startLog(read);
+  return serveEngine(read.settings, log, await startEngine(read.settings, log));
 }

@@ -9,11 +9,11 @@ import { completeOnnx } from "./backend/complete-onnx.ts";
 import { withClassification } from "./classification.ts";
 import { startInstances } from "./instance/instance-group.ts";
 import { readLabels } from "./labels.ts";
-import { ModelStatisticsRecorder } from "./model-statistics.ts";
+import { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import type { GraphFinding } from "./probe/graph-finding.ts";
 import { Probe, type ProbeOptions } from "./probe/probe.ts";
 import type {
-  RunningVersion,
+  CountedVersion,
   StartListener,
   StartVersion,
   VersionSource,
@@ -42,7 +42,7 @@ export interface StartOptions {
 }
 
 /** Makes the function that turns the files of a version into something that answers, in this process. */
-export function versionStarter(options: StartOptions, log: Logger): StartVersion {
+export function versionStarter(options: StartOptions, log: Logger): StartVersion<CountedVersion> {
   const startFetched = fetchedStarter(options);
   return async (source, listener) => {
     checkSupported(source.config);
@@ -72,7 +72,7 @@ function fetchFiles(source: VersionSource, listener?: StartListener): Promise<Lo
 
 function fetchedStarter(
   options: StartOptions,
-): (source: FetchedVersion) => Promise<RunningVersion> {
+): (source: FetchedVersion) => Promise<CountedVersion> {
   const clock = options.clock ?? systemClock;
   const probe = new Probe(options.probe);
   return async (source) => {

@@ -10,8 +10,14 @@ import {
   type InferencePhase,
   type ModelObservation,
 } from "../telemetry/model-observation.ts";
-import type { ExecutionTimings } from "./instance/model-instance.ts";
-import type { PendingRequest } from "../serving/scheduler.ts";
+import type { PendingRequest } from "./scheduler.ts";
+
+/** What one execution took inside its instance, in nanoseconds. */
+export interface ExecutionTimings {
+  readonly computeInputNanoseconds: number;
+  readonly computeInferNanoseconds: number;
+  readonly computeOutputNanoseconds: number;
+}
 
 /** What the statistics say about whom: one version from its load to its unload. */
 export interface StatisticsSubject {

@@ -3,6 +3,7 @@ import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import type { FetchOptions, FetchProgress, LocalVersion } from "../repository/model-store.ts";
 import type { ModelObservation } from "../telemetry/model-observation.ts";
+import type { ModelStatisticsRecorder } from "./model-statistics.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** One model version that is to be started, and what its config said before anyone opened the model. */
@@ -30,6 +31,11 @@ export interface RunningVersion {
   close(): Promise<void>;
 }
 
+/** A running version whose executions are counted in this process. */
+export interface CountedVersion extends RunningVersion {
+  readonly statistics: ModelStatisticsRecorder;
+}
+
 /** What was counted of a running version. */
 export interface VersionStatistics {
   /** For the statistics endpoint. */
@@ -51,7 +57,7 @@ export interface StartListener {
 }
 
 /** Brings a version to where it can answer; rejects with an InferenceError whose message becomes the index's reason. */
-export type StartVersion = (
+export type StartVersion<Version extends RunningVersion = RunningVersion> = (
   source: VersionSource,
   listener?: StartListener,
-) => Promise<RunningVersion>;
+) => Promise<Version>;

@@ -28,3 +28,6 @@ export interface Scheduler {
   /** Takes no new request; resolves when every one it has is answered. */
   stop(): Promise<void>;
 }
+
+/** So many may wait for one version: beyond it, memory would grow for answers that come too late for anybody. */
+export const maxWaiting = 65_536;

@@ -18,7 +18,7 @@ export type InferencePhase = (typeof inferencePhases)[number];
 export interface PhaseObservation {
   /** In all, since the first load. */
   readonly microseconds: number;
-  readonly histogram: LatencyHistogram;
+  readonly histogram: Pick<LatencyHistogram, "cumulative">;
 }
 
 /** The state of one loaded model version as a scrape reads it: the metrics ask for it, the hot path never meets them. */

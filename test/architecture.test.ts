@@ -9,11 +9,13 @@ const root = path.resolve(import.meta.dirname, "..");
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   telemetry: ["protocol"],
+  redis: ["protocol"],
   repository: ["protocol", "telemetry"],
   serving: ["protocol", "telemetry", "repository"],
   queue: ["protocol", "telemetry", "redis", "repository", "serving"],
   gateway: ["protocol", "telemetry", "repository"],
   pool: ["protocol", "telemetry", "repository", "serving"],
+  autoscaler: ["protocol", "telemetry", "redis", "repository", "queue"],
   cli: [
     "protocol",
     "telemetry",
@@ -34,8 +36,11 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
   "pino-pretty": ["telemetry/"],
   hono: ["gateway/http/"],
   "@hono/node-server": ["gateway/http/"],
-  "@grpc/grpc-js": ["gateway/grpc/"],
+  "@grpc/grpc-js": ["gateway/grpc/", "autoscaler/"],
   "onnxruntime-node": ["pool/"],
+  "@aws-sdk/client-s3": ["repository/"],
+  yaml: ["cli/"],
+  ioredis: ["redis/"],
   bullmq: ["queue/"],
 };
 

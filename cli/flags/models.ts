@@ -5,7 +5,7 @@ import { boolean, choice, integer, path, text } from "../flag-type.ts";
 export const modelFlags = {
   "model-repository": repeated(
     path,
-    "Folder of models. A model in two of several repositories is not served.",
+    "Folder of models, or s3://[host:port/]bucket/prefix. A model in two of them is not served.",
   ),
   "model-store": replaced(path, "model-repository"),
   "model-control-mode": flag(

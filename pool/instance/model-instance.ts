@@ -1,11 +1,5 @@
+import type { ExecutionTimings } from "../../serving/model-statistics.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
-
-/** What one execution took inside its instance, in nanoseconds. */
-export interface ExecutionTimings {
-  readonly computeInputNanoseconds: number;
-  readonly computeInferNanoseconds: number;
-  readonly computeOutputNanoseconds: number;
-}
 
 /** One copy of a model, on one device, that runs one execution at a time. */
 export interface ModelInstance {

@@ -4,7 +4,8 @@ import type { Batcher } from "../scheduler/batch.ts";
 import { systemClock, type Clock } from "../../serving/clock.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
 import type { Answer } from "./messages.ts";
-import type { ExecutionTimings, ModelInstance } from "./model-instance.ts";
+import type { ModelInstance } from "./model-instance.ts";
+import type { ExecutionTimings } from "../../serving/model-statistics.ts";
 import { ThreadLink } from "./thread-link.ts";
 
 /** More than this is never put ahead of a running execution, */

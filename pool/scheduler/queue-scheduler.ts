@@ -2,15 +2,12 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { requestLabel } from "../../protocol/request-label.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { InstanceGroup, ModelInstance } from "../instance/model-instance.ts";
-import type { ModelStatisticsRecorder } from "../model-statistics.ts";
+import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { PendingQueue } from "./pending-queue.ts";
 import type { RunRequests } from "./run-requests.ts";
-import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
-
-/** So many may wait: beyond it, memory would grow for answers that come too late for anybody. */
-export const maxWaiting = 65_536;
+import { maxWaiting, type PendingRequest, type Scheduler } from "../../serving/scheduler.ts";
 
 /** Chooses, from the front of the line, who runs together. */
 export interface BatchPolicy {

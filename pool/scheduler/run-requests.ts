@@ -1,6 +1,6 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ModelInstance } from "../instance/model-instance.ts";
-import type { ModelStatisticsRecorder } from "../model-statistics.ts";
+import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import type { Clock } from "../../serving/clock.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
 

@@ -2,13 +2,13 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { RepositoryModel, RepositoryVersion } from "../../repository/repository-model.ts";
 import { noVersionChosen } from "../../repository/version-policy.ts";
 import type { Logger } from "../../telemetry/logger.ts";
-import type { LoadSlots } from "./load-slots.ts";
+import type { Slots } from "../../repository/slots.ts";
 import type { LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { StartVersion } from "../running-version.ts";
 
 export interface LoadEnvironment {
   readonly startVersion: StartVersion;
-  readonly slots: LoadSlots;
+  readonly slots: Slots;
   readonly log: Logger;
 }
 

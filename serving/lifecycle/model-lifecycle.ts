@@ -8,7 +8,7 @@ import { type RepositoryChanges, RepositoryWatch } from "../../repository/watch.
 import type { Logger } from "../../telemetry/logger.ts";
 import { findVersion } from "./find-version.ts";
 import { indexLines } from "./index-lines.ts";
-import { LoadSlots } from "./load-slots.ts";
+import { Slots } from "../../repository/slots.ts";
 import { type LoadEnvironment, loadVersions } from "./load-versions.ts";
 import { type LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { RunningVersion, StartVersion } from "../running-version.ts";
@@ -61,7 +61,7 @@ export class ModelLifecycle {
         this.#checkOpen(); // it may have waited long for its slot
         return startVersion(source);
       },
-      slots: new LoadSlots(options.loadThreadCount),
+      slots: new Slots(options.loadThreadCount),
       log,
     };
     this.#log = log;

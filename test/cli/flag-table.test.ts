@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { environmentName } from "../../cli/environment.ts";
 import { findFlag, flagGroups, flagTable } from "../../cli/flag-table.ts";
 import type { Flag, FlagStatus } from "../../cli/flag.ts";
-import { serveHelp } from "../../cli/help.ts";
+import { commandHelp } from "../../cli/help.ts";
 import { readSettings } from "../../cli/settings.ts";
 import { tritonFlags } from "../fixtures/triton-flags.ts";
 
@@ -58,7 +58,7 @@ describe("flagTable", () => {
   });
 
   it("shows every row in the help text, within the terminal", () => {
-    const help = serveHelp(80);
+    const help = commandHelp("serve", 80);
     expect(rows.filter(([name]) => !help.includes(`  --${name}`))).toEqual([]);
     expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });

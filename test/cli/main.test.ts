@@ -22,8 +22,8 @@ describe("tidepool", () => {
   });
 
   it.each([
-    [[], "tidepool: given no command, expected serve"],
-    [["severe"], "tidepool: given 'severe', expected serve"],
+    [[], "tidepool: given no command, expected one of serve, gateway, pool"],
+    [["severe"], "tidepool: given 'severe', expected one of serve, gateway, pool"],
     [["serve", "--http-prt=1"], "tidepool: unknown flag --http-prt; did you mean --http-port?"],
     [["serve"], "tidepool: --model-repository: given nothing"],
     [

@@ -11,7 +11,7 @@ async function compareReference(): Promise<number> {
   const reference = await observe(startReference, "--reference");
   const lines = [...reference.values()].map((observation) => `${JSON.stringify(observation)}\n`);
   writeFileSync(recordedPath, lines.join(""));
-  const tidepool = await observe(startWithModels);
+  const tidepool = await observe(() => startWithModels("serve"));
   const expected = expectations();
   let unknown = 0;
   for (const [title, { observed, failed }] of tidepool) {

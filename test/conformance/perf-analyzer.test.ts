@@ -11,7 +11,7 @@ describe("tidepool serve, asked by perf_analyzer", () => {
   let server: RunningServer | undefined;
 
   beforeAll(async () => {
-    server = await startWithModels("fixed", "word");
+    server = await startWithModels("serve", "fixed", "word");
   }, 90_000);
 
   afterAll(async () => {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { endProcess } from "../helpers/end-process.ts";
 import { freePort } from "../helpers/free-port.ts";
-import { startTidepool } from "../helpers/tidepool-process.ts";
+import { startTidepool, type TidepoolCommand } from "../helpers/tidepool-process.ts";
 import { runPython } from "./python.ts";
 
 /** A server that runs in a process of its own, with the models of models.py. */
@@ -20,10 +20,13 @@ export interface RunningServer {
 const referenceScript = path.join(import.meta.dirname, "../../bench/peer/start.sh");
 const startMilliseconds = 60_000;
 
-/** Starts `tidepool serve` with its models as ONNX graphs: the named ones, or all that are meant to load. */
-export async function startWithModels(...models: readonly string[]): Promise<RunningServer> {
+/** Starts tidepool with its models as ONNX graphs: the named ones, or all that are meant to load. */
+export async function startWithModels(
+  command: TidepoolCommand,
+  ...models: readonly string[]
+): Promise<RunningServer> {
   const { repository, flags, directory } = await makeModels("onnx", models);
-  const server = await startTidepool([`--model-repository=${repository}`, ...flags]);
+  const server = await startTidepool([`--model-repository=${repository}`, ...flags], command);
   const stop = async (): Promise<void> => {
     await server.stop();
     await remove(directory);

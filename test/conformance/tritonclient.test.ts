@@ -6,12 +6,12 @@ import { startWithModels, type RunningServer } from "./servers.ts";
 
 const expected = expectations();
 
-describe("tidepool serve, asked by tritonclient", () => {
+describe.each(["serve", "dev"] as const)("tidepool %s, asked by tritonclient", (command) => {
   let server: RunningServer | undefined;
   let observations = new Map<string, Observation>();
 
   beforeAll(async () => {
-    server = await startWithModels();
+    server = await startWithModels(command);
     observations = await runCases(server);
   }, 180_000);
 

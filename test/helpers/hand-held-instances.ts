@@ -1,8 +1,5 @@
-import type {
-  ExecutionTimings,
-  InstanceGroup,
-  ModelInstance,
-} from "../../pool/instance/model-instance.ts";
+import type { InstanceGroup, ModelInstance } from "../../pool/instance/model-instance.ts";
+import type { ExecutionTimings } from "../../serving/model-statistics.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
 import type { InferenceError } from "../../protocol/error.ts";
 import { responseTo } from "./requests.ts";

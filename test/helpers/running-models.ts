@@ -1,6 +1,6 @@
 import type { RunningModels } from "../../serving/serving-engine.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
-import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import { systemClock } from "../../serving/clock.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
 import type { InstanceGroup } from "../../pool/instance/model-instance.ts";

@@ -1,4 +1,4 @@
-import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import type { SchedulerOptions } from "../../pool/scheduler/queue-scheduler.ts";
 import type { Scheduler } from "../../serving/scheduler.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";

@@ -1,6 +1,6 @@
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import type { RunningVersion, StartVersion, VersionSource } from "../../serving/running-version.ts";
 import type { LocalVersion } from "../../repository/model-store.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";

@@ -14,7 +14,10 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** A real `tidepool serve` on ports that were free. */
+/** Commands that answer clients from models: in one process, or by a gateway, a queue and pool workers. */
+export type TidepoolCommand = "serve" | "dev";
+
+/** A real server on ports that were free. */
 export interface TidepoolProcess {
   readonly process: ChildProcess;
   /** As in `127.0.0.1:8000`. */
@@ -33,12 +36,17 @@ export interface TidepoolProcess {
  * Starts the server and waits until it serves; fails with its log when it ends before that. What it learns of models
  * it forgets, unless the arguments name a cache.
  */
-export async function startTidepool(args: readonly string[]): Promise<TidepoolProcess> {
+export async function startTidepool(
+  args: readonly string[],
+  command: TidepoolCommand = "serve",
+): Promise<TidepoolProcess> {
   const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
   const cache = mkdtempSync(path.join(tmpdir(), "tidepool-cache-"));
   const settings = [...ports, `--local-cache-directory=${cache}`, ...args];
-  const child = spawn(process.execPath, ["cli/main.ts", "serve", ...settings], {
+  const child = spawn(process.execPath, ["cli/main.ts", command, ...settings], {
     cwd: root,
+    // Where the set-up puts the redis-server of a machine that has none.
+    env: { ...process.env, PATH: `${process.env["PATH"]}:${root}/.tidepool/redis/bin` },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit").then(([code, signal]) => {

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { withClassification } from "../../pool/classification.ts";
 import type { Labels } from "../../pool/labels.ts";
-import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import { systemClock } from "../../serving/clock.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
 import { bytesElements } from "../../protocol/bytes-tensor.ts";

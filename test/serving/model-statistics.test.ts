@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ModelStatisticsRecorder } from "../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
 import { pendingRequest, requestFor } from "../helpers/requests.ts";
 import { modelInput, servedModel } from "../helpers/served-model.ts";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { placeInstances, startInstances } from "../../../pool/instance/instance-group.ts";
 import type { InstanceGroup } from "../../../pool/instance/model-instance.ts";
-import { ModelStatisticsRecorder } from "../../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../../serving/model-statistics.ts";
 import { systemClock } from "../../../serving/clock.ts";
 import { requestRunner } from "../../../pool/scheduler/run-requests.ts";
 import type { ModelConfig } from "../../../protocol/model-config.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ModelStatisticsRecorder } from "../../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../../serving/model-statistics.ts";
 import { requestRunner } from "../../../pool/scheduler/run-requests.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import { FakeClock, turn } from "../../helpers/fake-clock.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { maxWaiting } from "../../../pool/scheduler/queue-scheduler.ts";
+import { maxWaiting } from "../../../serving/scheduler.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import { turn } from "../../helpers/fake-clock.ts";
 import type { SchedulerStand } from "../../helpers/scheduler-stand.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { directScheduler } from "../../../pool/scheduler/direct-scheduler.ts";
-import { ModelStatisticsRecorder } from "../../../pool/model-statistics.ts";
+import { ModelStatisticsRecorder } from "../../../serving/model-statistics.ts";
 import { splitOversized } from "../../../pool/scheduler/split-oversized.ts";
 import type { SchedulerOptions } from "../../../pool/scheduler/queue-scheduler.ts";
 import { systemClock } from "../../../serving/clock.ts";

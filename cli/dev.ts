@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { childCommand } from "./child-command.ts";
+import { startDevRedis } from "./dev-redis.ts";
+import { endSignal } from "./drain.ts";
+import type { ReadSettings } from "./settings.ts";
+import { startLog } from "./start-log.ts";
+
+/**
+ * `tidepool dev`: the distributed shape on this machine, for trying and testing it: a Redis, a gateway, the autoscaler and
+ * the pool workers that it starts. The gateway has every flag of serve.
+ *
+ * @returns the exit code of the gateway
+ */
+export async function dev(read: ReadSettings, args: readonly string[]): Promise<number> {
+  const log = await startLog(read);
+  const asked = endSignal();
+  const redis = read.settings.redisUrl === undefined ? await startDevRedis() : undefined;
+  const url = redis?.url ?? read.settings.redisUrl;
+  log.info("queues are in Redis", { redis: redis ? url : "as given" });
+  const more = [`--redis-url=${url}`];
+  const autoscaler = startChild("autoscaler", args, more);
+  const gateway = startChild("gateway", args, more);
+  const first = await Promise.race([asked, gateway.ended, autoscaler.ended, ended(redis?.child)]);
+  log.info("ending", { because: typeof first === "string" ? first : "a part of it has ended" });
+  // Those who ask end before those who answer.
+  const code = await gateway.stop();
+  await autoscaler.stop();
+  await redis?.stop();
+  return code;
+}
+
+interface Child {
+  readonly ended: Promise<number>;
+  /** Asks it to end; gives its exit code. */
+  stop(): Promise<number>;
+}
+
+function startChild(name: string, given: readonly string[], more: readonly string[]): Child {
+  const { command, args } = childCommand(name, given, more);
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"], detached: true });
+  // That a process does not read is told by its exit.
+  child.stdin.on("error", () => {});
+  createInterface(child.stdout).on("line", (line) => process.stdout.write(`${line}\n`));
+  const over = ended(child);
+  return {
+    ended: over,
+    stop() {
+      child.kill("SIGTERM");
+      return over;
+    },
+  };
+}
+
+/** Never, for no child. */
+async function ended(child: ChildProcess | undefined): Promise<number> {
+  if (!child) return new Promise(() => {});
+  const [code] = await once(child, "exit");
+  return typeof code === "number" ? code : 1;
+}

@@ -1,0 +1,75 @@
+import { randomBytes } from "node:crypto";
+import { ModelControl, type ModelWish } from "../queue/model-control.ts";
+import { QueueEngine } from "../queue/queue-engine.ts";
+import { type RedisConnections, RemoteVersions } from "../queue/remote-versions.ts";
+import { systemClock } from "../serving/clock.ts";
+import { ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { connectRedis, disconnectRedis } from "./connect-redis.ts";
+import { openRepository } from "./model-repository.ts";
+import { poolOf } from "./pool-file/pool-file.ts";
+import { readPools } from "./pools.ts";
+import { serveEngine } from "./serve-engine.ts";
+import type { ReadSettings, Settings } from "./settings.ts";
+import { lifecycleOptions, type StartedEngine } from "./start-engine.ts";
+import { startLog } from "./start-log.ts";
+
+/**
+ * `tidepool gateway`: answers callers from pool workers behind a queue in Redis, any number of which, also none, are there.
+ *
+ * @returns the exit code, as that of serve
+ */
+export async function gateway(read: ReadSettings): Promise<number> {
+  const { settings } = read;
+  const log = await startLog(read);
+  const pools = await readPools(settings);
+  const redis = await connectRedis(settings, log);
+  const versions = await RemoteVersions.open({
+    gateway: randomBytes(9).toString("base64url"),
+    pools: pools.pools.map(({ name }) => name),
+    poolOf: (model) => poolOf(pools, model)?.name,
+    redis,
+    clock: systemClock,
+  });
+  const started = await startQueueEngine(settings, versions, redis, log);
+  const code = await serveEngine(settings, log, started);
+  await versions.close();
+  disconnectRedis(redis);
+  return code;
+}
+
+/** Makes the engine whose versions pool workers run; resolves when it has loaded what it loads at the start. */
+async function startQueueEngine(
+  settings: Settings,
+  versions: RemoteVersions,
+  { commands, subscriber }: RedisConnections,
+  log: Logger,
+): Promise<StartedEngine> {
+  let engine: QueueEngine | undefined;
+  const follow = async (wish: ModelWish): Promise<void> => {
+    await engine?.follow(wish).catch((err: unknown) => {
+      log.warn(`model '${wish.name}' could not follow another gateway`, { err });
+    });
+  };
+  const control =
+    settings.modelControlMode === "explicit"
+      ? await ModelControl.open(commands, subscriber, (wish) => void follow(wish))
+      : undefined;
+  const wishes = [...(control?.wishes.values() ?? [])];
+  const lifecycle = new ModelLifecycle(
+    await openRepository(settings),
+    (source) => versions.start(source, control?.generation(source.name) ?? 0),
+    lifecycleOptions(settings),
+    log,
+  );
+  const { strictReadiness } = settings;
+  engine = new QueueEngine(lifecycle, {
+    strictReadiness,
+    control,
+    leave: () => versions.leave(),
+  });
+  const failures = await lifecycle.start();
+  // What was asked for while this gateway was not there wins over its flags.
+  for (const wish of wishes) await follow(wish);
+  return { engine, failures };
+}

@@ -1,0 +1,34 @@
+import { logDestinations } from "../telemetry/log-destination.ts";
+import { ServerLog } from "../telemetry/logger.ts";
+import { exitAtOnce } from "./drain.ts";
+import type { ReadSettings, Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** Opens the log of a process that serves, and tells there what was odd about its flags. */
+export async function startLog({ settings, warnings }: ReadSettings): Promise<ServerLog> {
+  const log = await openLog(settings);
+  process.on("uncaughtException", (err) => {
+    log.error("unexpected error; the process ends", { err });
+    exitAtOnce(1);
+  });
+  for (const warning of warnings) log.warn(warning);
+  return log;
+}
+
+async function openLog(settings: Settings): Promise<ServerLog> {
+  const values = {
+    logFile: settings.logFile,
+    logInfo: settings.logInfo,
+    logWarning: settings.logWarning,
+    logError: settings.logError,
+    logVerboseLevel: settings.logVerbose,
+    logFormat: settings.logFormat,
+  };
+  const destinations = await logDestinations();
+  try {
+    return new ServerLog(values, destinations);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`--log-file: given ${settings.logFile}, ${reason}`, { cause });
+  }
+}

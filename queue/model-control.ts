@@ -1,0 +1,129 @@
+import type { LoadOptions } from "../protocol/engine.ts";
+import type { Redis } from "../redis/connection.ts";
+import { execute } from "../redis/execute.ts";
+import { names } from "./names.ts";
+
+/** What was last asked for a model, on whichever gateway. */
+export interface ModelWish {
+  readonly name: string;
+  readonly loaded: boolean;
+  /** Grows with every wish for any model. */
+  readonly generation: number;
+  /** The config that came with the load. */
+  readonly config?: string;
+}
+
+/** For those who missed the word. */
+const lookMilliseconds = 2000;
+
+/**
+ * Loads and unloads that were asked of one gateway, for all of them, and for those that start later. Every gateway acts on
+ * its own; what they share is the order of wishes, and by its generation the version that a pool worker starts for it.
+ */
+export class ModelControl {
+  readonly #commands: Redis;
+  readonly #wishes = new Map<string, ModelWish>();
+  readonly #listener: (wish: ModelWish) => void;
+  readonly #timer: NodeJS.Timeout;
+  #seen = 0;
+  #looking: Promise<void> = Promise.resolve();
+
+  private constructor(commands: Redis, listener: (wish: ModelWish) => void) {
+    this.#commands = commands;
+    this.#listener = listener;
+    this.#timer = setInterval(() => void this.#look(), lookMilliseconds);
+  }
+
+  /** @param listener told of every wish of another gateway */
+  static async open(
+    commands: Redis,
+    subscriber: Redis,
+    listener: (wish: ModelWish) => void,
+  ): Promise<ModelControl> {
+    const control = new ModelControl(commands, listener);
+    subscriber.on("message", (channel: string) => {
+      if (channel === names.controlChannel) void control.#look();
+    });
+    await subscriber.subscribe(names.controlChannel);
+    for (const wish of await control.#newer()) control.#keep(wish);
+    return control;
+  }
+
+  /** All that was ever wished, by name: what a gateway that starts has to do. */
+  get wishes(): ReadonlyMap<string, ModelWish> {
+    return this.#wishes;
+  }
+
+  /** Of the model's last load on request; 0 when there was none. */
+  generation(name: string): number {
+    return this.#wishes.get(name)?.generation ?? 0;
+  }
+
+  /** Tells all gateways that the model is to be loaded so; this one is not told, because it is the one that asks. */
+  async load(name: string, { config, files }: LoadOptions): Promise<void> {
+    const generation = await this.#commands.incr(names.controlGeneration);
+    const filesKey = names.controlFiles(name);
+    const pipeline = this.#commands.pipeline().unlink(filesKey);
+    if (files && files.size > 0) {
+      pipeline.hset(filesKey, ...[...files].flatMap(([path, bytes]) => [path, Buffer.from(bytes)]));
+    }
+    await execute(pipeline);
+    await this.#tell({ name, loaded: true, generation, ...(config !== undefined && { config }) });
+  }
+
+  async unload(name: string): Promise<void> {
+    const generation = await this.#commands.incr(names.controlGeneration);
+    await this.#commands.unlink(names.controlFiles(name));
+    await this.#tell({ name, loaded: false, generation });
+  }
+
+  /** What a load was asked for with. */
+  async options({ name, config }: ModelWish): Promise<LoadOptions> {
+    const files = Object.entries(await this.#commands.hgetallBuffer(names.controlFiles(name)));
+    return {
+      ...(config !== undefined && { config }),
+      ...(files.length > 0 && { files: new Map(files) }),
+    };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #tell(wish: ModelWish): Promise<void> {
+    this.#keep(wish);
+    await this.#commands.hset(names.control, wish.name, JSON.stringify(wish));
+    await this.#commands.publish(names.controlChannel, "");
+  }
+
+  /** One look after the other, so that wishes keep their order. */
+  async #look(): Promise<void> {
+    const before = this.#looking;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#looking = promise;
+    try {
+      await before;
+      for (const wish of await this.#newer()) {
+        this.#keep(wish);
+        this.#listener(wish);
+      }
+    } catch {
+      // Redis is away: the next look sees what this one missed.
+    } finally {
+      resolve();
+    }
+  }
+
+  async #newer(): Promise<readonly ModelWish[]> {
+    if (Number(await this.#commands.get(names.controlGeneration)) <= this.#seen) return [];
+    return Object.values(await this.#commands.hgetall(names.control))
+      .map((text): ModelWish => JSON.parse(text))
+      .filter(({ name, generation }) => generation > this.generation(name))
+      .toSorted((a, b) => a.generation - b.generation);
+  }
+
+  #keep(wish: ModelWish): void {
+    this.#wishes.set(wish.name, wish);
+    this.#seen = Math.max(this.#seen, wish.generation);
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * Every key and channel that tidepool has in Redis. The keys of one pool share a hash tag, so that a cluster keeps them
+ * on one node and a pipeline may touch several of them.
+ */
+export const names = {
+  /** BullMQ's prefix for the queue of a pool; see {@link queueName}. */
+  queuePrefix: (pool: string) => tag(pool),
+  /** The requests of one envelope: a hash with a head, and a frame for each request that is not answered yet. */
+  envelope: (pool: string, id: string) => `${tag(pool)}:envelope:${id}`,
+  /** What a pool worker must know to start a version. */
+  ticket: (pool: string, version: string) => `${tag(pool)}:ticket:${version}`,
+  /** What came of starting a version for the first time. */
+  opened: (pool: string, version: string) => `${tag(pool)}:opened:${version}`,
+  /** The files that a load request brought along: a hash of contents by path. */
+  files: (pool: string, fingerprint: string) => `${tag(pool)}:files:${fingerprint}`,
+  /** A hash: what each process has counted of one version. */
+  statistics: (pool: string, version: string) => `${tag(pool)}:statistics:${version}`,
+  /** A hash: what each pool worker says of itself, with the time of its word. */
+  poolWorkers: (pool: string) => `${tag(pool)}:pool-workers`,
+  /** A hash: how many requests each gateway waits for, with the time of its word. */
+  demand: (pool: string) => `${tag(pool)}:demand`,
+  /** A list of reply bundles: what a gateway has to read. */
+  replies: (gateway: string) => `tidepool:replies:{${gateway}}`,
+  /** Is there for as long as the gateway lives. */
+  gateway: (gateway: string) => `tidepool:gateway:{${gateway}}`,
+  /** A hash: which models were loaded or unloaded on request, for gateways that start later. */
+  control: "tidepool:control",
+  /** Counts the requests to load or unload. */
+  controlGeneration: "tidepool:control-generation",
+  /** A hash: the files that came with the last load of a model, by path. */
+  controlFiles: (model: string) => `tidepool:control-files:${model}`,
+  /** Which autoscaler acts. */
+  autoscalerLease: "tidepool:autoscaler",
+  /** Channels. */
+  poolChannel: (pool: string) => `tidepool:pool:${pool}`,
+  controlChannel: "tidepool:control",
+} as const;
+
+/** The name of each pool's only queue below its prefix, as BullMQ's tools show it. */
+export const queueName = "requests";
+
+function tag(pool: string): string {
+  return `{tidepool:${pool}}`;
+}

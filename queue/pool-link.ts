@@ -1,0 +1,61 @@
+import { Queue } from "bullmq";
+import type { Redis } from "../redis/connection.ts";
+import type { Clock } from "../serving/clock.ts";
+import { Demand } from "./demand.ts";
+import { DemandMeter } from "./demand-meter.ts";
+import { Envelopes } from "./envelope.ts";
+import { names, queueName } from "./names.ts";
+import { Openings } from "./openings.ts";
+import { PoolChannel } from "./pool-channel.ts";
+import { Sender } from "./sender.ts";
+import { TicketStore } from "./ticket-store.ts";
+import { StatisticsBoard } from "./statistics-board.ts";
+
+export interface PoolLinkOptions {
+  readonly pool: string;
+  readonly gateway: string;
+  readonly commands: Redis;
+  readonly subscriber: Redis;
+  readonly clock: Clock;
+}
+
+/** A gateway's way to the pool workers of one pool. */
+export interface PoolLink {
+  readonly pool: string;
+  readonly channel: PoolChannel;
+  readonly board: StatisticsBoard;
+  readonly openings: Openings;
+  readonly sender: Sender;
+  readonly meter: DemandMeter;
+  close(): Promise<void>;
+}
+
+export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> {
+  const { pool, gateway, commands, subscriber, clock } = options;
+  const channel = await PoolChannel.open(pool, commands, subscriber);
+  const queue = openQueue(pool, commands);
+  const envelopes = new Envelopes(pool, commands);
+  const meter = new DemandMeter(gateway, new Demand(pool, commands), channel);
+  const tickets = new TicketStore(pool, commands);
+  return {
+    pool,
+    channel,
+    board: new StatisticsBoard(pool, gateway, commands),
+    openings: new Openings({ pool, commands, queue, channel, meter, tickets }),
+    sender: new Sender({ gateway, envelopes, queue, meter, clock }),
+    meter,
+    close: () => queue.close(),
+  };
+}
+
+/** The queue of a pool, on a connection that the caller keeps: commands of both go in the order in which they are sent. */
+export function openQueue(pool: string, commands: Redis): Queue {
+  const queue = new Queue(queueName, {
+    connection: commands,
+    prefix: names.queuePrefix(pool),
+    skipWaitingForReady: true,
+  });
+  // Each command that fails rejects on its own.
+  queue.on("error", () => {});
+  return queue;
+}

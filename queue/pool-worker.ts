@@ -1,0 +1,120 @@
+import type { Clock } from "../serving/clock.ts";
+import type { CountedVersion } from "../serving/running-version.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { Consumer } from "./consumer.ts";
+import { Envelopes } from "./envelope.ts";
+import { LivingGateways } from "./living-gateways.ts";
+import { PoolChannel } from "./pool-channel.ts";
+import { openQueue } from "./pool-link.ts";
+import { Presence } from "./presence.ts";
+import type { RedisConnections } from "./remote-versions.ts";
+import { ReplyWriter } from "./reply-writer.ts";
+import { StatisticsBoard } from "./statistics-board.ts";
+
+export interface PoolWorkerOptions {
+  /** Unlike that of any other pool worker, before and after. */
+  readonly id: string;
+  readonly pool: string;
+  readonly redis: RedisConnections;
+  /** Jobs at a time. */
+  readonly concurrency: number;
+  /** The versions of this process. */
+  readonly versions: ResidentVersions;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Versions that this process has loaded, and loads when they are asked for. */
+export interface ResidentVersions {
+  /** By key; rejects with an InferenceError when it cannot be started. */
+  get(key: string): Promise<CountedVersion>;
+  /** Nobody sends requests to it any more. */
+  retire(key: string): void;
+  /** Those that are loaded, by key. */
+  loaded(): ReadonlyMap<string, CountedVersion>;
+}
+
+const sayMilliseconds = 500;
+
+/** A process's place in a pool: it takes jobs, answers them, and says that it is there. */
+export class PoolWorker {
+  readonly #options: PoolWorkerOptions;
+  readonly #consumer: Consumer;
+  readonly #presence: Presence;
+  readonly #board: StatisticsBoard;
+  readonly #close: () => Promise<void>;
+  readonly #startedAt = Date.now();
+  readonly #timer: NodeJS.Timeout;
+  #draining = false;
+
+  private constructor(options: PoolWorkerOptions, channel: PoolChannel) {
+    const { id, pool, redis, versions, clock, log, concurrency } = options;
+    const { commands, blocking } = redis;
+    const queue = openQueue(pool, commands);
+    this.#options = options;
+    this.#presence = new Presence(pool, commands);
+    this.#board = new StatisticsBoard(pool, id, commands);
+    this.#consumer = new Consumer({
+      pool,
+      commands,
+      blocking,
+      queue,
+      envelopes: new Envelopes(pool, commands),
+      gateways: new LivingGateways(commands),
+      replies: new ReplyWriter(commands, () => this.#board.flush()),
+      channel,
+      versions: (key) => versions.get(key),
+      counted: (key) => this.#counted(key),
+      concurrency,
+      clock,
+      log,
+    });
+    channel.on("retired", ({ version }) => versions.retire(version));
+    this.#timer = setInterval(() => void this.#say(), sayMilliseconds);
+    this.#close = () => queue.close();
+  }
+
+  /** Resolves when it takes jobs. */
+  static async start(options: PoolWorkerOptions): Promise<PoolWorker> {
+    const { commands, subscriber } = options.redis;
+    const channel = await PoolChannel.open(options.pool, commands, subscriber);
+    const worker = new PoolWorker(options, channel);
+    await worker.#say();
+    return worker;
+  }
+
+  /** Takes nothing new; resolves when what it has is answered. */
+  async close(): Promise<void> {
+    this.#draining = true;
+    await this.#say();
+    await this.#consumer.close();
+    clearInterval(this.#timer);
+    await this.#countAll();
+    await this.#presence.leave(this.#options.id).catch(() => {});
+    await this.#close();
+  }
+
+  #counted(key: string): void {
+    const version = this.#options.versions.loaded().get(key);
+    if (version) this.#board.changed(key, version.statistics);
+  }
+
+  /** What waits and what was loaded changes without a reply, too. */
+  #countAll(): Promise<void> {
+    for (const key of this.#options.versions.loaded().keys()) this.#counted(key);
+    return this.#board.flush();
+  }
+
+  /** What cannot be said now is said the next time. */
+  async #say(): Promise<void> {
+    const { id, versions } = this.#options;
+    const word = {
+      id,
+      state: this.#draining ? ("draining" as const) : ("ready" as const),
+      inFlight: this.#consumer.inflight,
+      startedAt: this.#startedAt,
+      resident: [...versions.loaded().keys()],
+    };
+    await Promise.allSettled([this.#presence.say(word, Date.now()), this.#countAll()]);
+  }
+}

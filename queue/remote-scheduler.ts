@@ -1,0 +1,141 @@
+import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { requestLabel } from "../protocol/request-label.ts";
+import { Alarm } from "../serving/alarm.ts";
+import type { Clock } from "../serving/clock.ts";
+import { DeadlineHeap, type Expiring } from "../serving/deadline-heap.ts";
+import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
+import { maxWaiting, type PendingRequest, type Scheduler } from "../serving/scheduler.ts";
+import type { FailureReason } from "../telemetry/model-observation.ts";
+import type { PoolChannel } from "./pool-channel.ts";
+import type { Sender, SentRequest } from "./sender.ts";
+import type { StatisticsBoard } from "./statistics-board.ts";
+
+export interface RemoteSchedulerOptions {
+  readonly sender: Sender;
+  readonly channel: PoolChannel;
+  readonly board: StatisticsBoard;
+  readonly statistics: ModelStatisticsRecorder;
+  readonly clock: Clock;
+}
+
+type RemoteRequest = SentRequest & Expiring;
+
+/**
+ * Hands requests for one version to the pool workers, whose own schedulers decide when they run. Those that are
+ * cancelled, or out of time before any pool worker has taken them, it takes back.
+ */
+export class RemoteScheduler implements Scheduler {
+  readonly #version: string;
+  readonly #options: RemoteSchedulerOptions;
+  readonly #deadlines = new DeadlineHeap<RemoteRequest>();
+  readonly #alarm: Alarm;
+  #inflight = 0;
+  #stopping = false;
+  #drained: () => void = () => {};
+
+  /** @param version its key */
+  constructor(version: string, options: RemoteSchedulerOptions) {
+    this.#version = version;
+    this.#options = options;
+    this.#alarm = new Alarm(options.clock, () => this.#expire());
+  }
+
+  get inflight(): number {
+    return this.#inflight;
+  }
+
+  enqueue(pending: PendingRequest): void {
+    if (this.#stopping) {
+      const { modelName } = pending.request;
+      this.#refuse(pending, "REJECTED", unavailable(`model '${modelName}' is being unloaded`));
+      return;
+    }
+    if (this.#inflight >= maxWaiting) {
+      this.#refuse(pending, "REJECTED", unavailable("Exceeds maximum queue size"));
+      return;
+    }
+    const request = this.#request(pending);
+    this.#inflight++;
+    pending.call.onCancel((reason) => void this.#cancel(request, reason));
+    if (request.deadline !== Infinity) {
+      this.#deadlines.add(request);
+      this.#alarm.set(request.deadline, this.#options.clock.now());
+    }
+    this.#options.sender.send(request);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#inflight === 0) return Promise.resolve();
+    return new Promise((resolve) => (this.#drained = resolve));
+  }
+
+  #request(pending: PendingRequest): RemoteRequest {
+    const { timeoutMicroseconds } = pending.request;
+    const request: RemoteRequest = {
+      pending,
+      version: this.#version,
+      replies: 0,
+      deadline:
+        timeoutMicroseconds > 0 ? pending.enqueuedAt + timeoutMicroseconds / 1000 : Infinity,
+      slot: -1,
+      done: () => {
+        pending.call.onCancel(undefined);
+        this.#deadlines.remove(request);
+        this.#inflight--;
+        if (this.#inflight > 0 || !this.#stopping) return;
+        this.#alarm.cancel();
+        this.#drained();
+      },
+    };
+    return request;
+  }
+
+  /** Nobody waits for it: it is answered here at once, and taken from whoever has it. */
+  async #cancel(request: RemoteRequest, reason: InferenceError): Promise<void> {
+    const { sender, channel } = this.#options;
+    const { place, pending } = request;
+    sender.forget(request);
+    const message = requestLabel(pending.request.id) + reason.message;
+    pending.sink.fail(new InferenceError(reason.code, message, { cause: reason }));
+    const untaken = await sender.withdraw(request).catch(() => false);
+    if (untaken) this.#count(pending, "CANCELED");
+    else if (place)
+      channel.publish({ type: "cancel", envelope: place.envelope.id, index: place.index });
+  }
+
+  #expire(): void {
+    const now = this.#options.clock.now();
+    for (let late = this.#deadlines.first; late && late.deadline <= now;) {
+      this.#deadlines.remove(late);
+      void this.#takeBack(late);
+      late = this.#deadlines.first;
+    }
+    this.#alarm.set(this.#deadlines.first?.deadline ?? Infinity, now);
+  }
+
+  /** A request whose time in queues is over; a pool worker that has it sees to that itself. */
+  async #takeBack(request: RemoteRequest): Promise<void> {
+    const { sender } = this.#options;
+    const untaken = await sender.withdraw(request).catch(() => true);
+    if (!untaken) return;
+    sender.forget(request);
+    this.#refuse(request.pending, "REJECTED", unavailable("Request timeout expired"));
+  }
+
+  #refuse(pending: PendingRequest, reason: FailureReason, cause: InferenceError): void {
+    this.#count(pending, reason);
+    const message = requestLabel(pending.request.id) + cause.message;
+    pending.sink.fail(new InferenceError(cause.code, message, { cause }));
+  }
+
+  #count(pending: PendingRequest, reason: FailureReason): void {
+    const { statistics, board, clock } = this.#options;
+    statistics.failed(reason, clock.now() - pending.enqueuedAt);
+    board.changed(this.#version, statistics);
+  }
+}
+
+function unavailable(message: string): InferenceError {
+  return new InferenceError(StatusCode.Unavailable, message);
+}

@@ -1,0 +1,75 @@
+import { InferenceError, type StatusCode } from "../protocol/error.ts";
+import type { InferenceResponse } from "../protocol/inference.ts";
+import { noParameters } from "../protocol/parameters.ts";
+import { readFrame, writeFrame } from "./frame.ts";
+import {
+  type ParameterHead,
+  parameterHeads,
+  parametersOf,
+  type TensorHead,
+  tensorHead,
+  tensorsOf,
+} from "./tensor-heads.ts";
+
+/** One answer on its way back to the gateway that waits for it. */
+export interface Reply {
+  readonly envelope: string;
+  /** Which request of the envelope it answers. */
+  readonly index: number;
+  /** How many replies the same request has had before: a second run of it says the same again. */
+  readonly number: number;
+  /** Nothing comes after it. */
+  readonly final: boolean;
+  /** Absent when the request ends without a further response. */
+  readonly outcome?: InferenceResponse | InferenceError;
+}
+
+interface ReplyHead {
+  readonly to: readonly [envelope: string, index: number, number: number];
+  readonly more?: true;
+  readonly error?: readonly [code: StatusCode, message: string];
+  readonly model?: readonly [name: string, version: string, id: string];
+  readonly out?: readonly TensorHead[];
+  readonly parameters?: readonly ParameterHead[];
+}
+
+export function encodeReply({ envelope, index, number, final, outcome }: Reply): Buffer {
+  const to = [envelope, index, number] as const;
+  const more = final ? {} : ({ more: true } as const);
+  if (outcome === undefined) return writeFrame({ to, ...more }, []);
+  if (outcome instanceof InferenceError)
+    return writeFrame({ to, error: [outcome.code, outcome.message] }, []);
+  const { modelName, modelVersion, id, outputs, parameters } = outcome;
+  const head: ReplyHead = {
+    to,
+    ...more,
+    model: [modelName, modelVersion, id],
+    out: outputs.map(tensorHead),
+    ...(parameters.size > 0 && { parameters: parameterHeads(parameters) }),
+  };
+  const parts = outputs.map(({ bytes }) => bytes);
+  return writeFrame(head, parts);
+}
+
+/** The tensors are views on the frame. */
+export function decodeReply(frame: Buffer): Reply {
+  const { head: value, bytes } = readFrame(frame);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by encodeReply
+  const head = value as ReplyHead;
+  const [envelope, index, number] = head.to;
+  const outcome = outcomeOf(head, bytes);
+  return { envelope, index, number, final: head.more !== true, ...(outcome && { outcome }) };
+}
+
+function outcomeOf(head: ReplyHead, bytes: Buffer): InferenceResponse | InferenceError | undefined {
+  if (head.error) return new InferenceError(...head.error);
+  if (!head.model) return undefined;
+  const [modelName, modelVersion, id] = head.model;
+  return {
+    modelName,
+    modelVersion,
+    id,
+    outputs: tensorsOf(head.out ?? [], bytes),
+    parameters: head.parameters ? parametersOf(head.parameters) : noParameters,
+  };
+}

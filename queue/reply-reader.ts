@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "../redis/connection.ts";
+import { unbundle } from "./frame.ts";
+import { names } from "./names.ts";
+import { decodeReply, type Reply } from "./reply-frame.ts";
+
+/** Bundles read at once: enough that reading keeps up with any number of pool workers. */
+const bundlesAtOnce = 256;
+const blockSeconds = 5;
+const retryMilliseconds = 100;
+
+/** Reads the replies that pool workers push onto the list of one gateway, until it is closed. */
+export class ReplyReader {
+  readonly #key: string;
+  readonly #blocking: Redis;
+  readonly #listener: (reply: Reply) => void;
+  readonly #done: Promise<void>;
+  #closed = false;
+
+  /** @param blocking a connection of its own */
+  constructor(gateway: string, blocking: Redis, listener: (reply: Reply) => void) {
+    this.#key = names.replies(gateway);
+    this.#blocking = blocking;
+    this.#listener = listener;
+    this.#done = this.#read();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#blocking.disconnect();
+    await this.#done;
+  }
+
+  async #read(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        for (const bytes of await this.#next()) this.#hand(bytes);
+      } catch {
+        // The connection comes back by itself, and what was pushed meanwhile waits in the list.
+        if (!this.#closed) await sleep(retryMilliseconds);
+      }
+    }
+  }
+
+  /** Takes many at once when many are there; sleeps in Redis when there is none. */
+  async #next(): Promise<readonly Buffer[]> {
+    const waiting = await this.#blocking.lpopBuffer(this.#key, bundlesAtOnce);
+    if (waiting) return waiting;
+    const first = await this.#blocking.blpopBuffer(this.#key, blockSeconds);
+    return first ? [first[1]] : [];
+  }
+
+  #hand(bytes: Buffer): void {
+    for (const frame of unbundle(bytes)) this.#listener(decodeReply(frame));
+  }
+}
