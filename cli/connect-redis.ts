@@ -1,6 +1,6 @@
 import { checkRedis, requireQueueRedis } from "../redis/checks.ts";
 import { connect, type Redis } from "../redis/connection.ts";
-import type { RedisConnections } from "../queue/remote-versions.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Settings } from "./settings.ts";
 

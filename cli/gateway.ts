@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { ModelControl, type ModelWish } from "../queue/model-control.ts";
 import { QueueEngine } from "../queue/queue-engine.ts";
-import { type RedisConnections, RemoteVersions } from "../queue/remote-versions.ts";
+import { RemoteVersions } from "../queue/remote-versions.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import { systemClock } from "../serving/clock.ts";
 import { ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
 import type { Logger } from "../telemetry/logger.ts";

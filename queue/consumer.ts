@@ -4,8 +4,9 @@ import type { Redis } from "../redis/connection.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { CountedVersion } from "../serving/running-version.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import type { ColdStarts } from "./cold-start.ts";
 import { type Envelope, type Envelopes } from "./envelope.ts";
-import { EnvelopeRun } from "./envelope-run.ts";
+import { type Answer, EnvelopeRun } from "./envelope-run.ts";
 import {
   type InferJobData,
   jobNames,
@@ -18,6 +19,7 @@ import type { LivingGateways } from "./living-gateways.ts";
 import { names, queueName } from "./names.ts";
 import { publishOpened } from "./openings.ts";
 import type { PoolChannel } from "./pool-channel.ts";
+import type { PoolCounters } from "./pool-counters.ts";
 import type { ReplyWriter } from "./reply-writer.ts";
 
 export interface ConsumerOptions {
@@ -34,6 +36,8 @@ export interface ConsumerOptions {
   readonly versions: (key: string) => Promise<CountedVersion>;
   /** Told before a reply is written: its version has counted something. */
   readonly counted: (key: string) => void;
+  readonly counters: PoolCounters;
+  readonly coldStarts: ColdStarts;
   /** Jobs that this pool worker works on at a time. */
   readonly concurrency: number;
   readonly clock: Clock;
@@ -64,6 +68,7 @@ export class Consumer {
       maxStalledCount: 1000,
       ...stallTimes,
     });
+    this.#worker.on("stalled", () => options.counters.add("queue_stalled_total"));
     this.#worker.on("error", (err) => options.log.verbose(1, "queue", { err }));
   }
 
@@ -87,13 +92,14 @@ export class Consumer {
     const { envelopes, gateways, clock } = this.#options;
     const envelope = await envelopes.take(id);
     if (!envelope) return;
+    this.#count(envelope.frames.size, stalls);
     if (await gateways.lives(envelope.head.gateway, clock.now())) {
-      const run = this.#runOf(id, envelope);
+      const run = this.#runOf(id, envelope, model);
       if (stalls < stallsBeforeApart) await this.#run(run, envelope);
       else if (envelope.frames.size > 1) await this.#takeApart(id, envelope, model);
       else await run.fail(killed(model));
     }
-    await envelopes.remove(id);
+    await envelopes.remove(id, envelope.frames);
   }
 
   async #run(run: EnvelopeRun, { head, frames }: Envelope): Promise<void> {
@@ -110,13 +116,25 @@ export class Consumer {
     }
   }
 
-  #runOf(id: string, envelope: Envelope): EnvelopeRun {
-    const { replies, counted } = this.#options;
+  #runOf(id: string, envelope: Envelope, model: string): EnvelopeRun {
+    const { replies, counted, counters, coldStarts } = this.#options;
     const { gateway, version, origin = id } = envelope.head;
-    return new EnvelopeRun(origin, envelope, (reply) => {
+    const answer: Answer = (reply) => {
       counted(version);
       return replies.write(gateway, reply);
+    };
+    return new EnvelopeRun(origin, envelope, answer, {
+      waited: (milliseconds) =>
+        counters.observe("queue_wait_seconds", [model], milliseconds / 1000),
+      coldStart: (marks, receivedAt) => coldStarts.answered(model, marks, receivedAt),
     });
+  }
+
+  #count(requests: number, stalls: number): void {
+    const { counters } = this.#options;
+    counters.add("queue_envelopes_total");
+    counters.observe("queue_requests_per_envelope", [], requests);
+    if (stalls > 0) counters.add("queue_retries_total", [], requests);
   }
 
   /** One of its requests may be what kills pool workers: each gets a job of its own, so that it dies alone. */

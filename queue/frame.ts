@@ -29,15 +29,25 @@ export function readFrame(frame: Buffer): Frame {
   return { head, bytes: frame.subarray(end) };
 }
 
-/** Several frames as one value, each behind its length. */
-export function bundle(frames: readonly Buffer[]): Buffer {
-  const parts: Buffer[] = [];
+/** A value of Redis stays far below its bound of 512 MiB. */
+const bundleBytes = 16 * 1024 * 1024;
+
+/** Several frames in few values, each frame behind its length. */
+export function bundles(frames: readonly Buffer[]): Buffer[] {
+  const values: Buffer[] = [];
+  let parts: Buffer[] = [];
+  let size = 0;
   for (const frame of frames) {
+    if (size > 0 && size + frame.byteLength > bundleBytes) {
+      values.push(Buffer.concat(parts));
+      [parts, size] = [[], 0];
+    }
     const length = Buffer.allocUnsafe(lengthBytes);
     length.writeUInt32LE(frame.byteLength, 0);
     parts.push(length, frame);
+    size += frame.byteLength;
   }
-  return Buffer.concat(parts);
+  return [...values, Buffer.concat(parts)];
 }
 
 export function* unbundle(bytes: Buffer): Generator<Buffer> {

@@ -19,8 +19,12 @@ export const names = {
   poolWorkers: (pool: string) => `${tag(pool)}:pool-workers`,
   /** A hash: how many requests each gateway waits for, with the time of its word. */
   demand: (pool: string) => `${tag(pool)}:demand`,
+  /** A hash: what all pool workers have counted together. */
+  counters: (pool: string) => `${tag(pool)}:counters`,
   /** A list of reply bundles: what a gateway has to read. */
   replies: (gateway: string) => `tidepool:replies:{${gateway}}`,
+  /** A reply too large for the list. */
+  replyPayload: (gateway: string, id: string) => `tidepool:reply:{${gateway}}:${id}`,
   /** Is there for as long as the gateway lives. */
   gateway: (gateway: string) => `tidepool:gateway:{${gateway}}`,
   /** A hash: which models were loaded or unloaded on request, for gateways that start later. */

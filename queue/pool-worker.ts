@@ -7,7 +7,7 @@ import { LivingGateways } from "./living-gateways.ts";
 import { PoolChannel } from "./pool-channel.ts";
 import { openQueue } from "./pool-link.ts";
 import { Presence } from "./presence.ts";
-import type { RedisConnections } from "./remote-versions.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 import { StatisticsBoard } from "./statistics-board.ts";
 

@@ -1,5 +1,5 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
-import type { Redis } from "../redis/connection.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { RunningVersion, VersionSource } from "../serving/running-version.ts";
 import { gatewayLeaseMilliseconds } from "./living-gateways.ts";
@@ -8,13 +8,6 @@ import { openPoolLink, type PoolLink } from "./pool-link.ts";
 import { ReplyReader } from "./reply-reader.ts";
 import { remoteVersion } from "./remote-version.ts";
 import { ticketOf, versionKey } from "./version-ticket.ts";
-
-/** The connections of a process to one Redis, each with the role of its name. */
-export interface RedisConnections {
-  readonly commands: Redis;
-  readonly blocking: Redis;
-  readonly subscriber: Redis;
-}
 
 export interface RemoteVersionsOptions {
   /** Unlike that of any other gateway, before and after. */
@@ -41,7 +34,7 @@ export class RemoteVersions {
   private constructor(options: RemoteVersionsOptions, links: readonly PoolLink[]) {
     this.#options = options;
     this.#links = new Map(links.map((link) => [link.pool, link]));
-    this.#reader = new ReplyReader(options.gateway, options.redis.blocking, (reply) => {
+    this.#reader = new ReplyReader(options.gateway, options.redis, (reply) => {
       for (const link of links) link.sender.receive(reply);
     });
     this.#timer = setInterval(() => void this.#say(), sayMilliseconds);

@@ -1,3 +1,4 @@
+import type { ColdStartMarks } from "../protocol/cold-start.ts";
 import { InferenceError, type StatusCode } from "../protocol/error.ts";
 import type { InferenceResponse } from "../protocol/inference.ts";
 import { noParameters } from "../protocol/parameters.ts";
@@ -22,18 +23,22 @@ export interface Reply {
   readonly final: boolean;
   /** Absent when the request ends without a further response. */
   readonly outcome?: InferenceResponse | InferenceError;
+  /** In the first reply to a request that waited until its version was started. */
+  readonly coldStart?: ColdStartMarks;
 }
 
 interface ReplyHead {
   readonly to: readonly [envelope: string, index: number, number: number];
   readonly more?: true;
+  readonly cold?: ColdStartMarks;
   readonly error?: readonly [code: StatusCode, message: string];
   readonly model?: readonly [name: string, version: string, id: string];
   readonly out?: readonly TensorHead[];
   readonly parameters?: readonly ParameterHead[];
 }
 
-export function encodeReply({ envelope, index, number, final, outcome }: Reply): Buffer {
+export function encodeReply(reply: Reply): Buffer {
+  const { envelope, index, number, final, outcome, coldStart: cold } = reply;
   const to = [envelope, index, number] as const;
   const more = final ? {} : ({ more: true } as const);
   if (outcome === undefined) return writeFrame({ to, ...more }, []);
@@ -46,19 +51,37 @@ export function encodeReply({ envelope, index, number, final, outcome }: Reply):
     model: [modelName, modelVersion, id],
     out: outputs.map(tensorHead),
     ...(parameters.size > 0 && { parameters: parameterHeads(parameters) }),
+    ...(cold && { cold }),
   };
   const parts = outputs.map(({ bytes }) => bytes);
   return writeFrame(head, parts);
 }
 
+/** In place of a reply that lies under a key of its own. */
+export interface ClaimedReply {
+  readonly claim: string;
+}
+
+export function encodeClaim(claimed: ClaimedReply): Buffer {
+  return writeFrame(claimed, []);
+}
+
 /** The tensors are views on the frame. */
-export function decodeReply(frame: Buffer): Reply {
+export function decodeReply(frame: Buffer): Reply | ClaimedReply {
   const { head: value, bytes } = readFrame(frame);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by encodeReply
-  const head = value as ReplyHead;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by one of the two above
+  const head = value as ReplyHead | ClaimedReply;
+  if ("claim" in head) return head;
   const [envelope, index, number] = head.to;
   const outcome = outcomeOf(head, bytes);
-  return { envelope, index, number, final: head.more !== true, ...(outcome && { outcome }) };
+  return {
+    envelope,
+    index,
+    number,
+    final: head.more !== true,
+    ...(outcome && { outcome }),
+    ...(head.cold && { coldStart: head.cold }),
+  };
 }
 
 function outcomeOf(head: ReplyHead, bytes: Buffer): InferenceResponse | InferenceError | undefined {

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "../redis/connection.ts";
 import { unbundle } from "./frame.ts";
 import { names } from "./names.ts";
-import { decodeReply, type Reply } from "./reply-frame.ts";
+import { PayloadStore } from "./payload-store.ts";
+import type { RedisConnections } from "../redis/connections.ts";
+import { type ClaimedReply, decodeReply, type Reply } from "./reply-frame.ts";
 
 /** Bundles read at once: enough that reading keeps up with any number of pool workers. */
 const bundlesAtOnce = 256;
@@ -13,14 +15,20 @@ const retryMilliseconds = 100;
 export class ReplyReader {
   readonly #key: string;
   readonly #blocking: Redis;
+  readonly #payloads: PayloadStore;
   readonly #listener: (reply: Reply) => void;
   readonly #done: Promise<void>;
   #closed = false;
 
-  /** @param blocking a connection of its own */
-  constructor(gateway: string, blocking: Redis, listener: (reply: Reply) => void) {
+  /** @param redis its blocking connection is used by nobody else */
+  constructor(
+    gateway: string,
+    { blocking, commands }: Pick<RedisConnections, "blocking" | "commands">,
+    listener: (reply: Reply) => void,
+  ) {
     this.#key = names.replies(gateway);
     this.#blocking = blocking;
+    this.#payloads = new PayloadStore(commands);
     this.#listener = listener;
     this.#done = this.#read();
   }
@@ -34,7 +42,7 @@ export class ReplyReader {
   async #read(): Promise<void> {
     while (!this.#closed) {
       try {
-        for (const bytes of await this.#next()) this.#hand(bytes);
+        for (const bytes of await this.#next()) await this.#hand(bytes);
       } catch {
         // The connection comes back by itself, and what was pushed meanwhile waits in the list.
         if (!this.#closed) await sleep(retryMilliseconds);
@@ -50,7 +58,19 @@ export class ReplyReader {
     return first ? [first[1]] : [];
   }
 
-  #hand(bytes: Buffer): void {
-    for (const frame of unbundle(bytes)) this.#listener(decodeReply(frame));
+  async #hand(bytes: Buffer): Promise<void> {
+    for (const frame of unbundle(bytes)) {
+      const reply = decodeReply(frame);
+      if ("claim" in reply) await this.#claim(reply);
+      else this.#listener(reply);
+    }
+  }
+
+  /** Fetches a large reply; those behind it wait, because they may be for the same request. */
+  async #claim({ claim }: ClaimedReply): Promise<void> {
+    const frame = await this.#payloads.get(claim);
+    const reply = frame && decodeReply(frame);
+    if (reply && !("claim" in reply)) this.#listener(reply);
+    await this.#payloads.remove(claim);
   }
 }

@@ -3,7 +3,7 @@ import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { PendingRequest } from "../serving/scheduler.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { DemandMeter } from "./demand-meter.ts";
-import type { Envelopes } from "./envelope.ts";
+import { type Envelopes, isClaimed } from "./envelope.ts";
 import { type InferJobData, jobNames, jobPriorities } from "./jobs.ts";
 import type { Reply } from "./reply-frame.ts";
 import { encodeRequest } from "./request-frame.ts";
@@ -80,10 +80,11 @@ export class Sender {
   }
 
   /** Hands a reply to its request; one that was answered before is dropped, as is a reply that it has had before. */
-  receive({ envelope: id, index, number, final, outcome }: Reply): void {
+  receive({ envelope: id, index, number, final, outcome, coldStart }: Reply): void {
     const request = this.#sent.get(id)?.open.get(index);
     if (!request || number < request.replies) return;
     request.replies = number + 1;
+    if (coldStart) request.pending.call.coldStart = coldStart;
     if (final) this.#close(request);
     const { sink } = request.pending;
     if (outcome instanceof InferenceError) sink.fail(outcome);
@@ -198,6 +199,7 @@ export class Sender {
     }
     // Both go down the same connection, in this order: the envelope is there before its job can be seen.
     const written = envelopes.put(id, { version, gateway, tenant }, frames);
+    if ([...frames.values()].some(isClaimed)) await written;
     const data: InferJobData = { envelope: id, model, requests: open.size };
     const added = queue.add(jobNames.infer, data, {
       jobId: id,
