@@ -18,7 +18,10 @@ interface Contender {
   readonly ports: readonly [number, number];
 }
 
-/** `npm run bench`: this server beside the real reference server, as a Markdown table; parameters go to compare.py. */
+/**
+ * `npm run bench`: both shapes of this server beside the real reference server, as a Markdown table; parameters go to
+ * compare.py.
+ */
 async function bench(parameters: readonly string[]): Promise<void> {
   const cache = await mkdtemp(path.join(os.tmpdir(), "tidepool-bench-"));
   await finished(spawn(path.join(here, "peer/setup-server.sh"), { stdio: "inherit" }));
@@ -31,10 +34,11 @@ async function bench(parameters: readonly string[]): Promise<void> {
       ]),
     );
     // Once to see the model files for the first time, and once as after any other start.
-    const first = await startTidepool(cache);
+    const first = await startTidepool("serve", cache);
     print(started(first, "on its first start"));
     await end(first.process);
-    contenders.push(await startTidepool(cache));
+    contenders.push(await startTidepool("serve", cache));
+    contenders.push(await startTidepool("dev", cache));
     for (const contender of contenders) print(started(contender, "otherwise"));
     print(`Node ${process.version}; ${os.cpus().length} × ${os.cpus()[0]?.model}\n`);
     await compare(contenders, parameters);
@@ -48,10 +52,15 @@ async function bench(parameters: readonly string[]): Promise<void> {
   }
 }
 
-function startTidepool(cache: string): Promise<Contender> {
-  return start("tidepool", [28100, 28101, 28102], process.execPath, [
+/** One process, or the distributed shape: gateway, Redis, autoscaler and one pool worker that stays. */
+function startTidepool(command: "serve" | "dev", cache: string): Promise<Contender> {
+  const name = command === "serve" ? "tidepool" : "pools";
+  const ports =
+    command === "serve" ? ([28100, 28101, 28102] as const) : ([28200, 28201, 28202] as const);
+  return start(name, ports, process.execPath, [
     path.join(here, "../cli/main.ts"),
-    "serve",
+    command,
+    "--pool-min-workers=1",
     `--model-repository=${path.join(peer, "models/onnx")}`,
     `--local-cache-directory=${cache}`,
     "--model-control-mode=explicit",

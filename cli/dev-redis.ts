@@ -31,12 +31,9 @@ export async function startDevRedis(): Promise<DevRedis> {
     bind: "127.0.0.1",
     port: String(port),
     dir: folder,
-    save: "",
-    appendonly: "yes",
-    appendfsync: "always",
-    "maxmemory-policy": "noeviction",
   };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+  args.unshift(path.join(import.meta.dirname, "../infra/redis/redis.conf"));
   const child = spawn("sh", ["-c", untilInputEnds, "sh", ...args], {
     stdio: ["pipe", "ignore", "inherit"],
     detached: true,

@@ -5,7 +5,8 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { endProcess } from "../helpers/end-process.ts";
 import { freePort } from "../helpers/free-port.ts";
-import { startTidepool, type TidepoolCommand } from "../helpers/tidepool-process.ts";
+import { startRedisCluster } from "../helpers/redis-cluster.ts";
+import { startTidepool } from "../helpers/tidepool-process.ts";
 import { runPython } from "./python.ts";
 
 /** A server that runs in a process of its own, with the models of models.py. */
@@ -20,15 +21,23 @@ export interface RunningServer {
 const referenceScript = path.join(import.meta.dirname, "../../bench/peer/start.sh");
 const startMilliseconds = 60_000;
 
+/** The ways in which tidepool can be run, all of which must answer alike. */
+export const shapes = ["serve", "dev", "dev on a Redis Cluster"] as const;
+
 /** Starts tidepool with its models as ONNX graphs: the named ones, or all that are meant to load. */
 export async function startWithModels(
-  command: TidepoolCommand,
+  shape: (typeof shapes)[number],
   ...models: readonly string[]
 ): Promise<RunningServer> {
   const { repository, flags, directory } = await makeModels("onnx", models);
-  const server = await startTidepool([`--model-repository=${repository}`, ...flags], command);
+  const cluster = shape === "dev on a Redis Cluster" ? await startRedisCluster() : undefined;
+  const redis = cluster ? [`--redis-url=${cluster.url}`] : [];
+  const command = shape === "serve" ? "serve" : "dev";
+  const settings = [`--model-repository=${repository}`, ...flags, ...redis];
+  const server = await startTidepool(settings, command);
   const stop = async (): Promise<void> => {
     await server.stop();
+    await cluster?.stop();
     await remove(directory);
   };
   return { http: server.http, grpc: server.grpc, repository, stop };

@@ -2,16 +2,16 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectations, readDifferences, runCases, type Observation } from "./cases.ts";
-import { startWithModels, type RunningServer } from "./servers.ts";
+import { shapes, startWithModels, type RunningServer } from "./servers.ts";
 
 const expected = expectations();
 
-describe.each(["serve", "dev"] as const)("tidepool %s, asked by tritonclient", (command) => {
+describe.each(shapes)("tidepool %s, asked by tritonclient", (shape) => {
   let server: RunningServer | undefined;
   let observations = new Map<string, Observation>();
 
   beforeAll(async () => {
-    server = await startWithModels(command);
+    server = await startWithModels(shape);
     observations = await runCases(server);
   }, 180_000);
 
