@@ -8,11 +8,15 @@ import { ProcessScaler } from "../autoscaler/process-scaler.ts";
 import type { Scaler } from "../autoscaler/scaler.ts";
 import { names } from "../queue/names.ts";
 import { Lease } from "../redis/lease.ts";
+import { autoscalerMetrics } from "../telemetry/autoscaler-metrics.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { MetricsRegistry } from "../telemetry/registry.ts";
 import { childCommand } from "./child-command.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
 import { listenKeda } from "./keda.ts";
+import { openMetricsPort } from "./metrics-port.ts";
+import { processMetrics } from "./metrics.ts";
 import type { Pool } from "./pool-file/pool.ts";
 import { readPools } from "./pools.ts";
 import { redisObserver } from "./redis-observer.ts";
@@ -28,7 +32,7 @@ const leaseMilliseconds = 5000;
  */
 export async function autoscaler(read: ReadSettings, args: readonly string[]): Promise<number> {
   const { settings } = read;
-  const log = await startLog(read);
+  const log = await startLog(read, "autoscaler");
   const { pools } = await readPools(settings);
   const redis = await connectRedis(settings, log);
   const poolNames = pools.map(({ name }) => name);
@@ -37,7 +41,7 @@ export async function autoscaler(read: ReadSettings, args: readonly string[]): P
     redis: redis.commands,
     key: names.autoscalerLease,
     lengthMilliseconds: leaseMilliseconds,
-    onChange: (held) => log.info(held ? "this autoscaler acts" : "another autoscaler acts"),
+    onChange: (held) => log.info(held ? "this autoscaler acts" : "this autoscaler only watches"),
   });
   let loop: ScalingLoop | undefined;
   const scaled = await scaledPools(pools, { settings, args, log }, (pool, exit) =>
@@ -51,6 +55,7 @@ export async function autoscaler(read: ReadSettings, args: readonly string[]): P
     log,
     intervalMilliseconds: settings.autoscalerIntervalMs,
   });
+  await openMetricsPort(settings, settings.autoscalerMetricsPort, scalingMetrics(loop), log);
   const keda = await listenKeda(settings, pools, observer, log);
   log.info("autoscaler watches", { pools: poolNames, ...(keda && { keda: keda.address }) });
   const signal = await asked;
@@ -64,6 +69,20 @@ export async function autoscaler(read: ReadSettings, args: readonly string[]): P
   disconnectRedis(redis);
   log.info("ended");
   return 0;
+}
+
+function scalingMetrics(loop: ScalingLoop): MetricsRegistry {
+  const registry = new MetricsRegistry();
+  registry.add(() =>
+    autoscalerMetrics(
+      loop.status().map(({ observation, ...status }) => ({
+        ...status,
+        demand: observation?.demand ?? 0,
+      })),
+    ),
+  );
+  registry.add(processMetrics());
+  return registry;
 }
 
 interface ScalerEnvironment {

@@ -6,7 +6,7 @@ import type { Settings } from "./settings.ts";
 
 /** Connects to the Redis of the queues; rejects when it cannot be reached, or cannot be trusted with them. */
 export async function connectRedis(settings: Settings, log: Logger): Promise<RedisConnections> {
-  const { redisUrl = "redis://127.0.0.1:6379" } = settings;
+  const redisUrl = redisUrlOf(settings);
   const outages = {
     onAway: (text: string) => log.error(text),
     onBack: (text: string) => log.info(text),
@@ -28,6 +28,11 @@ export async function connectRedis(settings: Settings, log: Logger): Promise<Red
     for (const redis of open) redis.disconnect();
     throw error;
   }
+}
+
+/** The Redis of the queues. */
+export function redisUrlOf({ redisUrl = "redis://127.0.0.1:6379" }: Settings): string {
+  return redisUrl;
 }
 
 export function disconnectRedis({ commands, blocking, subscriber }: RedisConnections): void {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { logDestinations } from "../telemetry/log-destination.ts";
 import { childCommand } from "./child-command.ts";
 import { startDevRedis } from "./dev-redis.ts";
 import { endSignal } from "./drain.ts";
@@ -14,14 +15,19 @@ import { startLog } from "./start-log.ts";
  * @returns the exit code of the gateway
  */
 export async function dev(read: ReadSettings, args: readonly string[]): Promise<number> {
-  const log = await startLog(read);
+  const log = await startLog(read, "dev");
   const asked = endSignal();
   const redis = read.settings.redisUrl === undefined ? await startDevRedis() : undefined;
   const url = redis?.url ?? read.settings.redisUrl;
   log.info("queues are in Redis", { redis: redis ? url : "as given" });
   const more = [`--redis-url=${url}`];
-  const autoscaler = startChild("autoscaler", args, more);
-  const gateway = startChild("gateway", args, more);
+  const destinations = await logDestinations();
+  const console = destinations("");
+  const show = (line: string): void => {
+    console.write(`${line}\n`);
+  };
+  const autoscaler = startChild(childCommand("autoscaler", args, more), show);
+  const gateway = startChild(childCommand("gateway", args, more), show);
   const first = await Promise.race([asked, gateway.ended, autoscaler.ended, ended(redis?.child)]);
   log.info("ending", { because: typeof first === "string" ? first : "a part of it has ended" });
   // Those who ask end before those who answer.
@@ -37,12 +43,15 @@ interface Child {
   stop(): Promise<number>;
 }
 
-function startChild(name: string, given: readonly string[], more: readonly string[]): Child {
-  const { command, args } = childCommand(name, given, more);
+function startChild(
+  { command, args }: ReturnType<typeof childCommand>,
+  show: (line: string) => void,
+): Child {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"], detached: true });
   // That a process does not read is told by its exit.
   child.stdin.on("error", () => {});
-  createInterface(child.stdout).on("line", (line) => process.stdout.write(`${line}\n`));
+  // JSON, each line with the name of its process: shown as this process shows its own.
+  createInterface(child.stdout).on("line", show);
   const over = ended(child);
   return {
     ended: over,

@@ -2,6 +2,7 @@ import type { Flag } from "./flag.ts";
 import { autoscalerFlags } from "./flags/autoscaler.ts";
 import { deviceFlags } from "./flags/devices.ts";
 import { grpcFlags } from "./flags/grpc.ts";
+import { jobFlags } from "./flags/jobs.ts";
 import { httpFlags } from "./flags/http.ts";
 import { modelFlags } from "./flags/models.ts";
 import { poolFlags } from "./flags/pools.ts";
@@ -20,6 +21,7 @@ export const flagTable = {
   ...traceFlags,
   ...serverFlags,
   ...poolFlags,
+  ...jobFlags,
   ...autoscalerFlags,
   ...deviceFlags,
 } satisfies Readonly<Record<string, Flag>>;
@@ -37,6 +39,7 @@ export const flagGroups: readonly (readonly [
   ["Logs", logFlags],
   ["Server", serverFlags],
   ["Queue and pools", poolFlags],
+  ["Jobs", jobFlags],
   ["Autoscaler", autoscalerFlags],
   ["Traces", traceFlags],
   ["Devices and clouds", deviceFlags],

@@ -6,10 +6,12 @@ import type { RedisConnections } from "../redis/connections.ts";
 import { systemClock } from "../serving/clock.ts";
 import { ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { queueMetrics } from "../telemetry/queue-metrics.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { openRepository } from "./model-repository.ts";
 import { poolOf } from "./pool-file/pool-file.ts";
 import { readPools } from "./pools.ts";
+import { queueJobs } from "./queue-jobs.ts";
 import { serveEngine } from "./serve-engine.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
 import { lifecycleOptions, type StartedEngine } from "./start-engine.ts";
@@ -22,7 +24,7 @@ import { startLog } from "./start-log.ts";
  */
 export async function gateway(read: ReadSettings): Promise<number> {
   const { settings } = read;
-  const log = await startLog(read);
+  const log = await startLog(read, "gateway");
   const pools = await readPools(settings);
   const redis = await connectRedis(settings, log);
   const versions = await RemoteVersions.open({
@@ -56,9 +58,8 @@ async function startQueueEngine(
     settings.modelControlMode === "explicit"
       ? await ModelControl.open(commands, subscriber, (wish) => void follow(wish))
       : undefined;
-  const wishes = [...(control?.wishes.values() ?? [])];
   const lifecycle = new ModelLifecycle(
-    await openRepository(settings),
+    (await openRepository(settings)).repository,
     (source) => versions.start(source, control?.generation(source.name) ?? 0),
     lifecycleOptions(settings),
     log,
@@ -70,7 +71,10 @@ async function startQueueEngine(
     leave: () => versions.leave(),
   });
   const failures = await lifecycle.start();
-  // What was asked for while this gateway was not there wins over its flags.
+  // What was asked for while this gateway was not there, or not ready to follow, wins over its flags.
+  const wishes = Array.from(control?.wishes.values() ?? []);
   for (const wish of wishes) await follow(wish);
-  return { engine, failures };
+  const metrics = [async () => queueMetrics(await versions.observations())];
+  const jobs = await queueJobs(settings, engine, versions, commands);
+  return { engine, failures, jobs, metrics };
 }

@@ -1,9 +1,16 @@
+import type { ModelCacheCounters } from "../repository/model-cache.ts";
 import { ModelRepository } from "../repository/model-repository.ts";
 import { openModelStores } from "./model-stores.ts";
 import type { Settings } from "./settings.ts";
 
+export interface OpenedRepository {
+  readonly repository: ModelRepository;
+  /** Of the local copy of models in S3. */
+  readonly cacheCounters: Readonly<ModelCacheCounters>;
+}
+
 /** Opens the places that `--model-repository` names, as one repository. */
-export async function openRepository(settings: Settings): Promise<ModelRepository> {
-  const { stores } = await openModelStores(settings, process.env);
-  return new ModelRepository(stores);
+export async function openRepository(settings: Settings): Promise<OpenedRepository> {
+  const { stores, cacheCounters } = await openModelStores(settings, process.env);
+  return { repository: new ModelRepository(stores), cacheCounters };
 }

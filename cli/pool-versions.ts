@@ -1,6 +1,8 @@
 import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import type { Startable } from "../pool/resident-versions.ts";
+import type { PoolChannel } from "../queue/pool-channel.ts";
+import { StartReporter } from "../queue/start-reporter.ts";
 import type { TicketStore } from "../queue/ticket-store.ts";
 import type { ModelRepository } from "../repository/model-repository.ts";
 import type { CountedVersion, StartVersion } from "../serving/running-version.ts";
@@ -9,26 +11,33 @@ export interface PoolVersionsOptions {
   readonly tickets: TicketStore;
   readonly repository: ModelRepository;
   readonly start: StartVersion<CountedVersion>;
+  /** Where those hear of a start who wait for it. */
+  readonly channel: PoolChannel;
+  /** When somebody decided on this pool worker; milliseconds since the epoch. */
+  readonly decidedAt: number;
 }
 
 /** Makes the function that finds and fetches the version of a key, so that it only has to be started. */
 export function versionFinder(options: PoolVersionsOptions): (key: string) => Promise<Startable> {
-  const { tickets, repository, start } = options;
+  const { tickets, repository, start, channel, decidedAt } = options;
   return async (key) => {
+    const reporter = new StartReporter(key, channel);
+    reporter.onPhase("fetch");
     const ticket = await tickets.get(key);
     const { name, version, config, fingerprint, brought } = ticket;
     const found = brought
       ? await repository.broughtVersion(name, Number(version), await tickets.files(ticket))
       : await repository.version(name, Number(version), fingerprint);
-    const files = await found.fetch();
+    const files = await found.fetch({ onProgress: (progress) => reporter.onFetched(progress) });
     return {
       bytes: await bytesBelow(files.versionDirectory),
       async start() {
         const began = performance.now();
         const source = { name, version, config, fingerprint, fetch: () => Promise.resolve(files) };
-        const running = await start(source);
+        reporter.onPhase("load");
+        const running = await start(source, reporter);
         running.statistics.loaded((performance.now() - began) / 1000);
-        return running;
+        return Object.assign(running, { coldStart: reporter.ready(decidedAt) });
       },
     };
   };

@@ -1,9 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { totalmem } from "node:os";
 import { ResidentVersions } from "../pool/resident-versions.ts";
+import { PoolChannel } from "../queue/pool-channel.ts";
+import { PoolCounters } from "../queue/pool-counters.ts";
 import { PoolWorker } from "../queue/pool-worker.ts";
+import { Presence } from "../queue/presence.ts";
 import { TicketStore } from "../queue/ticket-store.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import { systemClock } from "../serving/clock.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { modelCacheCounters } from "../telemetry/model-cache-metrics.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
 import { openRepository } from "./model-repository.ts";
@@ -22,19 +28,22 @@ import { UsageError } from "./usage-error.ts";
  */
 export async function pool(read: ReadSettings): Promise<number> {
   const { settings } = read;
-  const log = await startLog(read);
+  const log = await startLog(read, "pool");
   const { name, memoryBudgetBytes, concurrency } = await poolOfSettings(settings);
-  const [repository, redis, start] = await Promise.all([
+  const id = settings.poolWorkerId || randomBytes(6).toString("base64url");
+  const [{ repository, cacheCounters }, { redis, channel }, start] = await Promise.all([
     openRepository(settings),
-    connectRedis(settings, log),
+    joinPool(settings, name, id, log),
     localStarter(settings, log),
   ]);
   const tickets = new TicketStore(name, redis.commands);
   const versions = new ResidentVersions({
     budgetBytes: memoryBudgetBytes ?? totalmem() / 2,
-    find: versionFinder({ tickets, repository, start }),
+    find: versionFinder({ tickets, repository, start, channel, decidedAt: decidedAt(settings) }),
   });
-  const id = settings.poolWorkerId || randomBytes(6).toString("base64url");
+  const counters = new PoolCounters(name, redis.commands);
+  for (const [metric, counter] of modelCacheCounters)
+    counters.follow(metric, () => cacheCounters[counter]);
   const asked = endSignal(settings.endWithStdin);
   const worker = await PoolWorker.start({
     id,
@@ -42,10 +51,16 @@ export async function pool(read: ReadSettings): Promise<number> {
     redis,
     concurrency,
     versions,
+    counters,
     clock: systemClock,
     log,
   });
   log.info("pool worker takes requests", { pool: name, poolWorker: id });
+  if (settings.poolMetricsPort !== 0) {
+    // What writes metrics is a tenth of all that a pool worker would load before it can take requests.
+    const { openPoolMetrics } = await import("./pool-metrics.ts");
+    await openPoolMetrics({ settings, log, poolWorker: id, versions, cacheCounters });
+  }
   const signal = await asked;
   log.info("ending: requests in hand get their answers", { signal });
   const clean = await endWithin(settings.exitTimeoutSecs, async () => {
@@ -59,6 +74,32 @@ export async function pool(read: ReadSettings): Promise<number> {
   disconnectRedis(redis);
   log.info("ended");
   return 0;
+}
+
+interface JoinedPool {
+  readonly redis: RedisConnections;
+  readonly channel: PoolChannel;
+}
+
+/** Connects to Redis, and tells those who wait there that this pool worker is coming. */
+async function joinPool(
+  settings: Settings,
+  name: string,
+  id: string,
+  log: Logger,
+): Promise<JoinedPool> {
+  const redis = await connectRedis(settings, log);
+  const { commands, subscriber } = redis;
+  const channel = await PoolChannel.open(name, commands, subscriber);
+  const word = { id, state: "starting", inFlight: 0, startedAt: Date.now(), resident: [] } as const;
+  await new Presence(name, commands).say(word, Date.now());
+  channel.publish({ type: "starting" });
+  return { redis, channel };
+}
+
+/** Without an autoscaler that tells, nobody knows more than when the process began. */
+function decidedAt({ decidedAt: told = Infinity }: Settings): number {
+  return Math.min(told, performance.timeOrigin);
 }
 
 async function poolOfSettings(settings: Settings): Promise<Pool> {

@@ -29,15 +29,16 @@ const extensions = [
 export async function serveEngine(
   settings: Settings,
   log: ServerLog,
-  { engine, failures }: StartedEngine,
+  { engine, failures, jobs, metrics: more = [] }: StartedEngine,
 ): Promise<number> {
   if (failures.length > 0 && settings.exitOnError) {
     const models = failures.map(({ name }) => name);
     log.error("failed to load all models; --exit-on-error=false serves the others", { models });
     return 1;
   }
-  const plane = new DataPlane(engine, { name: settings.id, version: manifest.version, extensions });
-  const metrics = metricsRegistry(settings, () => engine.observations());
+  const server = { name: settings.id, version: manifest.version, extensions };
+  const plane = new DataPlane(engine, server, jobs);
+  const metrics = metricsRegistry(settings, () => engine.observations(), more);
   const endpoints = await openEndpoints(settings, plane, log, () => metrics.text());
   const asked = endSignal(settings.endWithStdin);
   announce(settings, endpoints, log);
@@ -70,6 +71,7 @@ interface Running {
 /** First nobody new comes in, then those inside get their answers; the metrics tell of it until the last moment. */
 async function end({ plane, endpoints, engine, overdue }: Running): Promise<void> {
   plane.drain();
+  plane.jobs?.close();
   const doors = endpoints.filter(({ name }) => name !== "metrics");
   await Promise.all(doors.map((door) => door.close(overdue)));
   await engine.close(overdue);

@@ -1,3 +1,4 @@
+import type { Jobs } from "../protocol/job.ts";
 import { gpuIds } from "../pool/devices.ts";
 import { versionStarter } from "../pool/start-version.ts";
 import {
@@ -6,9 +7,13 @@ import {
   ModelLifecycle,
 } from "../serving/lifecycle/model-lifecycle.ts";
 import type { CountedVersion, StartVersion } from "../serving/running-version.ts";
+import { MemoryJobs } from "../serving/memory-jobs.ts";
 import { ServingEngine } from "../serving/serving-engine.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { modelCacheMetrics } from "../telemetry/model-cache-metrics.ts";
+import type { MetricSource } from "../telemetry/registry.ts";
 import { parseBackendConfig } from "./backend-config.ts";
+import { jobLimits } from "./job-limits.ts";
 import { openRepository } from "./model-repository.ts";
 import type { Settings } from "./settings.ts";
 
@@ -17,15 +22,27 @@ export interface StartedEngine {
   readonly engine: ServingEngine;
   /** The models that should have loaded and did not. */
   readonly failures: readonly LoadFailure[];
+  readonly jobs: Jobs;
+  /** What else is measured. */
+  readonly metrics?: readonly MetricSource[];
 }
 
 /** Makes the engine that runs models in this process; resolves when it has loaded what it loads at the start. */
 export async function startEngine(settings: Settings, log: Logger): Promise<StartedEngine> {
-  const repository = await openRepository(settings);
+  const { repository, cacheCounters } = await openRepository(settings);
   const start = await localStarter(settings, log);
   const lifecycle = new ModelLifecycle(repository, start, lifecycleOptions(settings), log);
   const engine = new ServingEngine(lifecycle, { strictReadiness: settings.strictReadiness });
-  return { engine, failures: await lifecycle.start() };
+  return {
+    engine,
+    failures: await lifecycle.start(),
+    jobs: new MemoryJobs({
+      ...jobLimits(settings),
+      engine,
+      maxBytes: settings.jobMemoryMb * 1024 * 1024,
+    }),
+    metrics: [() => modelCacheMetrics(cacheCounters)],
+  };
 }
 
 /** What decides which models are loaded. */

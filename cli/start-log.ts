@@ -4,9 +4,16 @@ import { exitAtOnce } from "./drain.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
-/** Opens the log of a process that serves, and tells there what was odd about its flags. */
-export async function startLog({ settings, warnings }: ReadSettings): Promise<ServerLog> {
-  const log = await openLog(settings);
+/**
+ * Opens the log of a process that serves, and tells there what was odd about its flags.
+ *
+ * @param name which of a deployment's processes it is
+ */
+export async function startLog(
+  { settings, warnings }: ReadSettings,
+  name?: string,
+): Promise<ServerLog> {
+  const log = await openLog(settings, name);
   process.on("uncaughtException", (err) => {
     log.error("unexpected error; the process ends", { err });
     exitAtOnce(1);
@@ -15,7 +22,7 @@ export async function startLog({ settings, warnings }: ReadSettings): Promise<Se
   return log;
 }
 
-async function openLog(settings: Settings): Promise<ServerLog> {
+async function openLog(settings: Settings, name?: string): Promise<ServerLog> {
   const values = {
     logFile: settings.logFile,
     logInfo: settings.logInfo,
@@ -26,7 +33,7 @@ async function openLog(settings: Settings): Promise<ServerLog> {
   };
   const destinations = await logDestinations();
   try {
-    return new ServerLog(values, destinations);
+    return new ServerLog(values, destinations, name);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(`--log-file: given ${settings.logFile}, ${reason}`, { cause });

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { CountedVersion } from "../serving/running-version.ts";
 
 /** A version to be started, as far as the budget goes. */
@@ -18,6 +19,8 @@ interface Resident {
   bytes: number;
   readonly starting: Promise<CountedVersion>;
   version?: CountedVersion;
+  /** Nobody asks for it any more. */
+  retired: boolean;
 }
 
 /**
@@ -29,7 +32,6 @@ export class ResidentVersions {
   /** In the order of their last use. */
   readonly #residents = new Map<string, Resident>();
   readonly #loaded = new Map<string, CountedVersion>();
-  readonly #retired = new Set<string>();
 
   constructor(options: ResidentOptions) {
     this.#options = options;
@@ -40,11 +42,16 @@ export class ResidentVersions {
     return this.#loaded;
   }
 
+  /** What all versions take of the budget, those that are being started included. */
+  get bytes(): number {
+    return [...this.#residents.values()].reduce((sum, one) => sum + one.bytes, 0);
+  }
+
   /** The version of a key; started if it is not there. Callers that ask meanwhile share the start, and its failure. */
   get(key: string): Promise<CountedVersion> {
-    this.#retired.delete(key);
     const known = this.#residents.get(key);
     if (!known) return this.#start(key);
+    known.retired = false;
     this.#residents.delete(key);
     this.#residents.set(key, known);
     return known.starting;
@@ -52,7 +59,8 @@ export class ResidentVersions {
 
   /** Nobody asks for it any more: it goes when it has answered what it has. */
   retire(key: string): void {
-    this.#retired.add(key);
+    const resident = this.#residents.get(key);
+    if (resident) resident.retired = true;
     void this.#evict(key);
   }
 
@@ -62,7 +70,7 @@ export class ResidentVersions {
 
   #start(key: string): Promise<CountedVersion> {
     const starting = this.#load(key);
-    this.#residents.set(key, { bytes: 0, starting });
+    this.#residents.set(key, { bytes: 0, starting, retired: false });
     starting.catch(() => this.#residents.delete(key));
     return starting;
   }
@@ -75,7 +83,9 @@ export class ResidentVersions {
     const version = await startable.start();
     if (resident) resident.version = version;
     this.#loaded.set(key, version);
-    if (this.#retired.has(key)) void this.#evict(key);
+    if (resident?.retired) void this.#evict(key);
+    // Another may have started meanwhile, which could not make room before it was there.
+    else void this.#makeRoom(key);
     return version;
   }
 
@@ -97,7 +107,8 @@ export class ResidentVersions {
     if (!version) return;
     this.#residents.delete(key);
     this.#loaded.delete(key);
-    this.#retired.delete(key);
+    // Those that were given it in this turn hand over their requests first.
+    await setImmediate();
     await version.close();
   }
 }

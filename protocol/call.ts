@@ -1,3 +1,4 @@
+import type { ColdStartMarks } from "./cold-start.ts";
 import { InferenceError, StatusCode } from "./error.ts";
 
 /** Who calls. */
@@ -21,6 +22,8 @@ export class Call {
   /** `performance.now()` when the first byte of the request was seen, in milliseconds. */
   readonly receivedAt: number;
   readonly traceparent: string | undefined;
+  /** Set by who learns that the call waited until its version was started. */
+  coldStart: ColdStartMarks | undefined;
   #cancelled: InferenceError | undefined;
   #listener: CancelListener | undefined;
   #controller: AbortController | undefined;

@@ -1,5 +1,6 @@
 import type { InferenceResponse } from "./inference.ts";
 import type { ModelMetadata } from "./metadata.ts";
+import type { ProgressListener } from "./progress.ts";
 import type { RepositoryIndexEntry } from "./repository-index.ts";
 import type { ServedModel } from "./served-model.ts";
 import type { ModelStatistics } from "./statistics.ts";
@@ -34,6 +35,11 @@ export interface Engine {
   infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse>;
   /** Zero, one or many responses, as the model answers. */
   stream(request: ValidInferenceRequest, call: Call): AsyncIterable<InferenceResponse>;
+  /**
+   * Tells how the start of a version goes on, if one goes on; nothing where versions are always there.
+   * @returns ends that
+   */
+  progress?(name: string, version: string, listener: ProgressListener): () => void;
   /** All models for a name of "", all versions for a version of "". */
   statistics(name: string, version: string): Promise<readonly ModelStatistics[]>;
   repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]>;

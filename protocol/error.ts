@@ -11,6 +11,10 @@ export const StatusCode = {
 } as const;
 export type StatusCode = (typeof StatusCode)[keyof typeof StatusCode];
 
+export interface InferenceErrorOptions extends ErrorOptions {
+  readonly retryAfterSeconds?: number;
+}
+
 /**
  * The only error that reaches a client: a code and a message that names subject, given and expected.
  * Paths, stacks and causes stay on this side of the wire.
@@ -18,10 +22,13 @@ export type StatusCode = (typeof StatusCode)[keyof typeof StatusCode];
 export class InferenceError extends Error {
   override readonly name = "InferenceError";
   readonly code: StatusCode;
+  /** When another try has a chance; the client is told, where its protocol has a word for it. */
+  readonly retryAfterSeconds: number | undefined;
 
-  constructor(code: StatusCode, message: string, options?: ErrorOptions) {
+  constructor(code: StatusCode, message: string, options: InferenceErrorOptions = {}) {
     super(message, options);
     this.code = code;
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 
   /** Passes an InferenceError on; anything else becomes INTERNAL with a text that gives nothing away. */

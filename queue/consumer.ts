@@ -6,10 +6,13 @@ import type { CountedVersion } from "../serving/running-version.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { ColdStarts } from "./cold-start.ts";
 import { type Envelope, type Envelopes } from "./envelope.ts";
-import { type Answer, EnvelopeRun } from "./envelope-run.ts";
+import { type Answer, type EnvelopeObserver, EnvelopeRun } from "./envelope-run.ts";
+import { JobAttempt, type JobAttemptOptions } from "./job-attempt.ts";
+import type { DurableJobData } from "./job-queue.ts";
 import {
   type InferJobData,
   jobNames,
+  jobOptions,
   jobPriorities,
   type OpenJobData,
   stallsBeforeApart,
@@ -17,10 +20,11 @@ import {
 } from "./jobs.ts";
 import type { LivingGateways } from "./living-gateways.ts";
 import { names, queueName } from "./names.ts";
-import { publishOpened } from "./openings.ts";
+import { type Opened, publishOpened } from "./openings.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { PoolCounters } from "./pool-counters.ts";
 import type { ReplyWriter } from "./reply-writer.ts";
+import { Suspects } from "./suspects.ts";
 
 export interface ConsumerOptions {
   readonly pool: string;
@@ -31,11 +35,12 @@ export interface ConsumerOptions {
   readonly envelopes: Envelopes;
   readonly gateways: LivingGateways;
   readonly replies: ReplyWriter;
+  readonly durable: JobAttemptOptions;
   readonly channel: PoolChannel;
   /** The version of a key, started if it has to be. */
   readonly versions: (key: string) => Promise<CountedVersion>;
   /** Told before a reply is written: its version has counted something. */
-  readonly counted: (key: string) => void;
+  readonly counted: (key: string, version: CountedVersion) => void;
   readonly counters: PoolCounters;
   readonly coldStarts: ColdStarts;
   /** Jobs that this pool worker works on at a time. */
@@ -50,15 +55,16 @@ export interface ConsumerOptions {
  */
 export class Consumer {
   readonly #options: ConsumerOptions;
-  readonly #worker: Worker<InferJobData | OpenJobData>;
+  readonly #worker: Worker<ConsumedJob["data"]>;
   readonly #runs = new Set<EnvelopeRun>();
+  readonly #suspects = new Suspects();
   readonly #stopHearing: () => void;
   #inflight = 0;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
     this.#stopHearing = options.channel.on("cancel", ({ envelope, index }) => {
-      for (const run of this.#runs) if (run.origin === envelope) run.cancel(index);
+      for (const run of this.#runs) if (run.envelope === envelope) run.cancel(index);
     });
     this.#worker = new Worker(queueName, (job) => this.#work(job), {
       connection: options.blocking,
@@ -83,51 +89,115 @@ export class Consumer {
     this.#stopHearing();
   }
 
-  async #work(job: Job<InferJobData | OpenJobData>): Promise<void> {
-    if ("envelope" in job.data) await this.#infer(job.data, job.stalledCounter);
-    else await this.#open(job.data.version, job.stalledCounter);
+  async #work(job: ConsumedJob): Promise<void> {
+    const { data, stalledCounter } = job;
+    if (isDurable(job)) await this.#durable(job);
+    else if (isEnvelope(job)) await this.#infer(job);
+    else if ("version" in data) await this.#open(data.version, stalledCounter);
   }
 
-  async #infer({ envelope: id, model }: InferJobData, stalls: number): Promise<void> {
-    const { envelopes, gateways, clock } = this.#options;
+  async #infer(job: Job<InferJobData>): Promise<void> {
+    const { gateways, clock } = this.#options;
+    const { data, stalledCounter } = job;
+    if (!(await gateways.lives(data.gateway, clock.now()))) await this.#drop(data);
+    else if (data.index !== undefined)
+      await this.#suspects.runAlone(job, (deaths) => this.#run(data, deaths));
+    else if (stalledCounter >= stallsBeforeApart) await this.#takeApart(data);
+    else await this.#run(data, stalledCounter);
+  }
+
+  /** Nobody waits for any of its requests. */
+  async #drop({ envelope: id }: InferJobData): Promise<void> {
+    const { envelopes } = this.#options;
     const envelope = await envelopes.take(id);
-    if (!envelope) return;
-    this.#count(envelope.frames.size, stalls);
-    if (await gateways.lives(envelope.head.gateway, clock.now())) {
-      const run = this.#runOf(id, envelope, model);
-      if (stalls < stallsBeforeApart) await this.#run(run, envelope);
-      else if (envelope.frames.size > 1) await this.#takeApart(id, envelope, model);
-      else await run.fail(killed(model));
-    }
-    await envelopes.remove(id, envelope.frames);
+    await envelopes.remove(id, envelope?.frames);
   }
 
-  async #run(run: EnvelopeRun, { head, frames }: Envelope): Promise<void> {
-    const { versions, clock } = this.#options;
+  async #run(data: InferJobData, stalls: number): Promise<void> {
+    const { envelopes } = this.#options;
+    const { envelope: id, index } = data;
+    // Before the envelope is taken: while a version starts, its requests can still be taken back.
+    await this.#version(data, stalls);
+    const run = this.#runOf(data);
+    // Before it is read: from the moment it is marked as taken, this process is told who waits no longer.
     this.#runs.add(run);
-    this.#inflight += frames.size;
     try {
-      await run.run(await versions(head.version), clock);
-    } catch (error) {
-      await run.fail(error);
+      const envelope = await envelopes.take(id, index);
+      if (envelope) {
+        this.#count(envelope.frames.size, stalls);
+        // Again, because it may have made room for others meanwhile.
+        await this.#runTaken(run, envelope, await this.#version(data, stalls));
+      }
+      if (index === undefined) await envelopes.remove(id, envelope?.frames);
+      else await envelopes.removeOne(id, index);
     } finally {
-      this.#inflight -= frames.size;
       this.#runs.delete(run);
     }
   }
 
-  #runOf(id: string, envelope: Envelope, model: string): EnvelopeRun {
-    const { replies, counted, counters, coldStarts } = this.#options;
-    const { gateway, version, origin = id } = envelope.head;
-    const answer: Answer = (reply) => {
-      counted(version);
+  /** What comes of a durable request goes to its own entry in Redis, whoever asked for it. */
+  async #durable(job: Job<DurableJobData>): Promise<void> {
+    const { durable: id, model } = job.data;
+    const attempt = new JobAttempt(this.#options.durable, job);
+    // A job can be cancelled from the moment it begins.
+    const observer = this.#observerOf(model);
+    const run = new EnvelopeRun(id, (reply) => attempt.answer(reply), observer);
+    this.#runs.add(run);
+    try {
+      const envelope = await attempt.begin();
+      if (!envelope) return;
+      const stalls = job.stalledCounter;
+      const data = { version: envelope.version, model };
+      const starting = await this.#version(data, stalls);
+      if (!(starting instanceof InferenceError)) await attempt.running();
+      this.#count(envelope.frames.size, stalls);
+      // Again, because it may have made room for others meanwhile.
+      const version = await this.#version(data, stalls);
+      await this.#runTaken(run, envelope, version);
+      if (!(version instanceof InferenceError)) this.#options.counted(data.version, version);
+      await attempt.end();
+    } finally {
+      this.#runs.delete(run);
+    }
+  }
+
+  /** The version that is to run the job's requests, or why none can. */
+  #version(
+    { version, model }: Pick<InferJobData, "version" | "model">,
+    stalls: number,
+  ): Promise<CountedVersion | InferenceError> {
+    if (stalls >= stallsBeforeApart) return Promise.resolve(killed(model));
+    return this.#options.versions(version).catch((error: unknown) => InferenceError.from(error));
+  }
+
+  async #runTaken(
+    run: EnvelopeRun,
+    envelope: Envelope,
+    version: CountedVersion | InferenceError,
+  ): Promise<void> {
+    const { size } = envelope.frames;
+    this.#inflight += size;
+    if (version instanceof InferenceError) await run.fail(envelope, version);
+    else await run.run(envelope, version, this.#options.clock);
+    this.#inflight -= size;
+  }
+
+  #runOf({ envelope, gateway, version: key, model }: InferJobData): EnvelopeRun {
+    const { replies, counted } = this.#options;
+    const answer: Answer = (reply, version) => {
+      if (version) counted(key, version);
       return replies.write(gateway, reply);
     };
-    return new EnvelopeRun(origin, envelope, answer, {
+    return new EnvelopeRun(envelope, answer, this.#observerOf(model));
+  }
+
+  #observerOf(model: string): EnvelopeObserver {
+    const { counters, coldStarts } = this.#options;
+    return {
       waited: (milliseconds) =>
         counters.observe("queue_wait_seconds", [model], milliseconds / 1000),
       coldStart: (marks, receivedAt) => coldStarts.answered(model, marks, receivedAt),
-    });
+    };
   }
 
   #count(requests: number, stalls: number): void {
@@ -138,33 +208,46 @@ export class Consumer {
   }
 
   /** One of its requests may be what kills pool workers: each gets a job of its own, so that it dies alone. */
-  async #takeApart(id: string, { head, frames }: Envelope, model: string): Promise<void> {
+  async #takeApart(data: InferJobData): Promise<void> {
     const { envelopes, queue } = this.#options;
-    for (const [index, frame] of frames) {
-      const own = `${id}.${index}`;
-      await envelopes.put(own, { origin: id, ...head }, new Map([[index, frame]]));
+    const envelope = await envelopes.take(data.envelope);
+    if (!envelope) await envelopes.remove(data.envelope);
+    for (const index of envelope?.frames.keys() ?? []) {
       await queue.add(
         jobNames.infer,
-        { envelope: own, model, requests: 1 },
-        { jobId: own, priority: jobPriorities.infer, removeOnComplete: true, removeOnFail: true },
+        { ...data, requests: 1, index },
+        { ...jobOptions, jobId: `${data.envelope}.${index}`, priority: jobPriorities.infer },
       );
     }
   }
 
   async #open(version: string, stalls: number): Promise<void> {
-    const { versions } = this.#options;
+    await publishOpened(this.#options, version, await this.#opened(version, stalls));
+  }
+
+  async #opened(key: string, stalls: number): Promise<Opened> {
     try {
       if (stalls >= stallsBeforeApart) throw killed("");
-      const { model } = await versions(version);
+      const { model } = await this.#options.versions(key);
       const { config, splitOversizedBatches } = model;
-      await publishOpened(this.#options, version, {
+      return {
         model: { config, ...(splitOversizedBatches !== undefined && { splitOversizedBatches }) },
-      });
+      };
     } catch (cause) {
       const { code, message } = InferenceError.from(cause);
-      await publishOpened(this.#options, version, { error: [code, message] });
+      return { error: [code, message] };
     }
   }
+}
+
+type ConsumedJob = Job<InferJobData | DurableJobData | OpenJobData>;
+
+function isDurable(job: ConsumedJob): job is Job<DurableJobData> {
+  return "durable" in job.data;
+}
+
+function isEnvelope(job: ConsumedJob): job is Job<InferJobData> {
+  return "envelope" in job.data;
 }
 
 function killed(model: string): InferenceError {

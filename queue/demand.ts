@@ -16,13 +16,18 @@ interface DatedDemand extends GatewayDemand {
 /** A gateway that has said nothing for so long is gone, and nobody waits for what it asked. */
 const silentMilliseconds = 5000;
 
-/** How much a pool is wanted: the sum of what each gateway says of itself, so that every request counts once. */
+/**
+ * How much a pool is wanted: the sum of what each gateway says of itself, and the durable requests that have not ended,
+ * whose gateways may be gone. So every request counts once.
+ */
 export class Demand {
   readonly #key: string;
+  readonly #jobsKey: string;
   readonly #commands: Redis;
 
   constructor(pool: string, commands: Redis) {
     this.#key = names.demand(pool);
+    this.#jobsKey = names.unfinishedJobs(pool);
     this.#commands = commands;
   }
 
@@ -34,11 +39,27 @@ export class Demand {
 
   /** The sum over all gateways, and since when the first of them waits. @param now milliseconds since the epoch */
   async total(now: number): Promise<GatewayDemand> {
-    const texts = Object.values(await this.#commands.hgetall(this.#key));
-    const living = texts
-      .map((text): DatedDemand => JSON.parse(text))
-      .filter(({ at }) => now - at <= silentMilliseconds);
-    const requests = living.reduce((sum, one) => sum + one.requests, 0);
-    return { requests, since: Math.min(now, ...living.map(({ since }) => since)) };
+    const [texts, jobs] = await Promise.all([
+      this.#commands.hgetall(this.#key),
+      this.#unfinishedJobs(now),
+    ]);
+    const said = Object.entries(texts).map(([gateway, text]): [string, DatedDemand] => [
+      gateway,
+      JSON.parse(text),
+    ]);
+    const gone = said.filter(([, { at }]) => now - at > silentMilliseconds);
+    if (gone.length > 0) await this.#commands.hdel(this.#key, ...gone.map(([gateway]) => gateway));
+    const living = said.filter((one) => !gone.includes(one)).map(([, demand]) => demand);
+    const waiting: readonly GatewayDemand[] = [jobs, ...living];
+    const requests = waiting.reduce((sum, one) => sum + one.requests, 0);
+    return { requests, since: Math.min(now, ...waiting.map(({ since }) => since)) };
+  }
+
+  async #unfinishedJobs(now: number): Promise<GatewayDemand> {
+    const [requests, [, since]] = await Promise.all([
+      this.#commands.zcard(this.#jobsKey),
+      this.#commands.zrange(this.#jobsKey, "0", "0", "WITHSCORES"),
+    ]);
+    return { requests, since: since === undefined ? now : Number(since) };
   }
 }

@@ -5,10 +5,6 @@ import { claimBytes, PayloadStore } from "./payload-store.ts";
 
 /** What all requests of an envelope share. */
 export interface EnvelopeHead {
-  /** Key of the version that is to run them. */
-  readonly version: string;
-  /** Whom the replies go to. */
-  readonly gateway: string;
   readonly tenant: string;
 }
 

@@ -15,6 +15,14 @@ export interface ModelWish {
 
 /** For those who missed the word. */
 const lookMilliseconds = 2000;
+/** Beside the wishes: how many there were. No model has this name. */
+const countField = "";
+
+/** In one step, so that what is last in Redis is what was wished last, and nobody sees a number without its wish. */
+const write = `
+local generation = redis.call("hincrby", KEYS[1], "${countField}", 1)
+redis.call("hset", KEYS[1], ARGV[1], generation .. " " .. ARGV[2])
+return generation`;
 
 /**
  * Loads and unloads that were asked of one gateway, for all of them, and for those that start later. Every gateway acts on
@@ -45,7 +53,7 @@ export class ModelControl {
       if (channel === names.controlChannel) void control.#look();
     });
     await subscriber.subscribe(names.controlChannel);
-    for (const wish of await control.#newer()) control.#keep(wish);
+    for (const wish of await control.#newer()) control.#wishes.set(wish.name, wish);
     return control;
   }
 
@@ -61,20 +69,18 @@ export class ModelControl {
 
   /** Tells all gateways that the model is to be loaded so; this one is not told, because it is the one that asks. */
   async load(name: string, { config, files }: LoadOptions): Promise<void> {
-    const generation = await this.#commands.incr(names.controlGeneration);
     const filesKey = names.controlFiles(name);
     const pipeline = this.#commands.pipeline().unlink(filesKey);
     if (files && files.size > 0) {
       pipeline.hset(filesKey, ...[...files].flatMap(([path, bytes]) => [path, Buffer.from(bytes)]));
     }
     await execute(pipeline);
-    await this.#tell({ name, loaded: true, generation, ...(config !== undefined && { config }) });
+    await this.#tell({ name, loaded: true, ...(config !== undefined && { config }) });
   }
 
   async unload(name: string): Promise<void> {
-    const generation = await this.#commands.incr(names.controlGeneration);
     await this.#commands.unlink(names.controlFiles(name));
-    await this.#tell({ name, loaded: false, generation });
+    await this.#tell({ name, loaded: false });
   }
 
   /** What a load was asked for with. */
@@ -90,9 +96,10 @@ export class ModelControl {
     clearInterval(this.#timer);
   }
 
-  async #tell(wish: ModelWish): Promise<void> {
-    this.#keep(wish);
-    await this.#commands.hset(names.control, wish.name, JSON.stringify(wish));
+  async #tell(wish: Omit<ModelWish, "generation">): Promise<void> {
+    const text = JSON.stringify(wish);
+    const written = await this.#commands.eval(write, 1, names.control, wish.name, text);
+    this.#wishes.set(wish.name, { ...wish, generation: Number(written) });
     await this.#commands.publish(names.controlChannel, "");
   }
 
@@ -104,7 +111,7 @@ export class ModelControl {
     try {
       await before;
       for (const wish of await this.#newer()) {
-        this.#keep(wish);
+        this.#wishes.set(wish.name, wish);
         this.#listener(wish);
       }
     } catch {
@@ -115,15 +122,17 @@ export class ModelControl {
   }
 
   async #newer(): Promise<readonly ModelWish[]> {
-    if (Number(await this.#commands.get(names.controlGeneration)) <= this.#seen) return [];
-    return Object.values(await this.#commands.hgetall(names.control))
-      .map((text): ModelWish => JSON.parse(text))
+    if (Number(await this.#commands.hget(names.control, countField)) === this.#seen) return [];
+    const { [countField]: count, ...wishes } = await this.#commands.hgetall(names.control);
+    this.#seen = Number(count);
+    return Object.values(wishes)
+      .map(readWish)
       .filter(({ name, generation }) => generation > this.generation(name))
       .toSorted((a, b) => a.generation - b.generation);
   }
+}
 
-  #keep(wish: ModelWish): void {
-    this.#wishes.set(wish.name, wish);
-    this.#seen = Math.max(this.#seen, wish.generation);
-  }
+function readWish(text: string): ModelWish {
+  const space = text.indexOf(" ");
+  return { ...JSON.parse(text.slice(space)), generation: Number(text.slice(0, space)) };
 }

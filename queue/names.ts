@@ -17,6 +17,18 @@ export const names = {
   statistics: (pool: string, version: string) => `${tag(pool)}:statistics:${version}`,
   /** A hash: what each pool worker says of itself, with the time of its word. */
   poolWorkers: (pool: string) => `${tag(pool)}:pool-workers`,
+  /** A durable request: a hash. What is large of it has a key of its own. */
+  job: (pool: string, id: string) => `${tag(pool)}:job:${id}`,
+  jobRequest: (pool: string, id: string) => `${tag(pool)}:job-request:${id}`,
+  jobResult: (pool: string, id: string) => `${tag(pool)}:job-result:${id}`,
+  /** A sorted set: the durable requests that have not ended, by the time that they came. */
+  unfinishedJobs: (pool: string) => `${tag(pool)}:unfinished-jobs`,
+  /** A sorted set: the durable requests of one principal, by their place. */
+  jobsOf: (pool: string, owner: string) => `${tag(pool)}:jobs-of:${owner}`,
+  /** What an idempotency key stands for. */
+  idempotencyKey: (digest: string) => `tidepool:idempotency:${digest}`,
+  /** Written so that Redis can be asked whether it is on disk, and with it all that was written before. */
+  diskMark: "tidepool:disk-mark",
   /** A hash: how many requests each gateway waits for, with the time of its word. */
   demand: (pool: string) => `${tag(pool)}:demand`,
   /** A hash: what all pool workers have counted together. */
@@ -27,10 +39,8 @@ export const names = {
   replyPayload: (gateway: string, id: string) => `tidepool:reply:{${gateway}}:${id}`,
   /** Is there for as long as the gateway lives. */
   gateway: (gateway: string) => `tidepool:gateway:{${gateway}}`,
-  /** A hash: which models were loaded or unloaded on request, for gateways that start later. */
+  /** A hash: which models were loaded or unloaded on request, for gateways that start later, and how many such wishes there were. */
   control: "tidepool:control",
-  /** Counts the requests to load or unload. */
-  controlGeneration: "tidepool:control-generation",
   /** A hash: the files that came with the last load of a model, by path. */
   controlFiles: (model: string) => `tidepool:control-files:${model}`,
   /** Which autoscaler acts. */

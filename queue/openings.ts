@@ -5,7 +5,7 @@ import type { VersionSource } from "../serving/running-version.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { Redis } from "../redis/connection.ts";
 import type { DemandMeter } from "./demand-meter.ts";
-import { jobNames, jobPriorities, type OpenJobData } from "./jobs.ts";
+import { jobNames, jobOptions, jobPriorities, type OpenJobData } from "./jobs.ts";
 import { names } from "./names.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { TicketStore } from "./ticket-store.ts";
@@ -50,30 +50,35 @@ export class Openings {
   }
 
   async #ask(version: string, model: string): Promise<Opened> {
-    const { queue, channel, meter } = this.#options;
+    const { channel, meter } = this.#options;
     let heard: (() => void) | undefined;
     const stopHearing = channel.on("opened", (event) => {
       if (event.version === version) heard?.();
     });
     meter.begin();
     try {
-      const data: OpenJobData = { version, model };
-      await queue.add(jobNames.open, data, {
-        jobId: `open-${version}`,
-        priority: jobPriorities.open,
-        removeOnComplete: true,
-        removeOnFail: true,
-      });
+      await this.#addJob(version, model);
       for (;;) {
-        const word = new Promise<void>((resolve) => (heard = resolve));
-        const opened = await this.#find(version);
+        const word = new Promise<boolean>((resolve) => (heard = () => resolve(true)));
+        const opened = await this.#find(version).catch(() => undefined);
         if (opened) return opened;
-        await Promise.race([word, sleep(lookAgainMilliseconds)]);
+        const told = await Promise.race([word, sleep(lookAgainMilliseconds, false)]);
+        // In case that Redis has lost the job: one that is there stays as it is.
+        if (!told) await this.#addJob(version, model).catch(() => {});
       }
     } finally {
       meter.end();
       stopHearing();
     }
+  }
+
+  async #addJob(version: string, model: string): Promise<void> {
+    const data: OpenJobData = { version, model };
+    await this.#options.queue.add(jobNames.open, data, {
+      ...jobOptions,
+      jobId: `open-${version}`,
+      priority: jobPriorities.open,
+    });
   }
 
   async #find(version: string): Promise<Opened | undefined> {

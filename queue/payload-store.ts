@@ -34,6 +34,11 @@ export class PayloadStore {
     return count === 0 ? undefined : Buffer.concat(chunks);
   }
 
+  /** From now on it is kept for another time. */
+  async keep(key: string, keptMilliseconds: number): Promise<void> {
+    await this.#commands.pexpire(key, keptMilliseconds);
+  }
+
   async remove(...keys: readonly string[]): Promise<void> {
     if (keys.length > 0) await this.#commands.unlink(...keys);
   }

@@ -1,3 +1,4 @@
+import type { JobState } from "../protocol/job.ts";
 import type { StartPhase } from "../serving/running-version.ts";
 import type { Redis } from "../redis/connection.ts";
 import { names } from "./names.ts";
@@ -10,8 +11,12 @@ export type PoolEvent =
   | { readonly type: "opened"; readonly version: string }
   /** A gateway sends no more requests to this version. */
   | { readonly type: "retired"; readonly version: string }
+  /** A durable request has another state, perhaps its last. */
+  | { readonly type: "job"; readonly id: string; readonly state: JobState }
   /** A gateway that waited for nothing waits for something. */
   | { readonly type: "demand" }
+  /** A pool worker's process is there, and will take requests soon. */
+  | { readonly type: "starting" }
   | StartProgress;
 
 /** How a pool worker gets on with starting a version. */

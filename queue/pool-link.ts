@@ -1,12 +1,16 @@
 import { Queue } from "bullmq";
 import type { Redis } from "../redis/connection.ts";
 import type { Clock } from "../serving/clock.ts";
+import type { QueueObservation } from "../telemetry/queue-metrics.ts";
 import { Demand } from "./demand.ts";
 import { DemandMeter } from "./demand-meter.ts";
 import { Envelopes } from "./envelope.ts";
 import { names, queueName } from "./names.ts";
+import { observeQueue } from "./observe-queue.ts";
 import { Openings } from "./openings.ts";
 import { PoolChannel } from "./pool-channel.ts";
+import { PoolCounters } from "./pool-counters.ts";
+import { Presence } from "./presence.ts";
 import { Sender } from "./sender.ts";
 import { TicketStore } from "./ticket-store.ts";
 import { StatisticsBoard } from "./statistics-board.ts";
@@ -22,11 +26,16 @@ export interface PoolLinkOptions {
 /** A gateway's way to the pool workers of one pool. */
 export interface PoolLink {
   readonly pool: string;
+  readonly queue: Queue;
   readonly channel: PoolChannel;
   readonly board: StatisticsBoard;
   readonly openings: Openings;
+  readonly tickets: TicketStore;
   readonly sender: Sender;
   readonly meter: DemandMeter;
+  readonly presence: Presence;
+  /** For a scrape. */
+  observe(): Promise<QueueObservation>;
   close(): Promise<void>;
 }
 
@@ -35,15 +44,22 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
   const channel = await PoolChannel.open(pool, commands, subscriber);
   const queue = openQueue(pool, commands);
   const envelopes = new Envelopes(pool, commands);
-  const meter = new DemandMeter(gateway, new Demand(pool, commands), channel);
+  const demand = new Demand(pool, commands);
+  const meter = new DemandMeter(gateway, demand, channel);
+  const presence = new Presence(pool, commands);
+  const counters = new PoolCounters(pool, commands);
   const tickets = new TicketStore(pool, commands);
   return {
     pool,
+    queue,
     channel,
     board: new StatisticsBoard(pool, gateway, commands),
     openings: new Openings({ pool, commands, queue, channel, meter, tickets }),
+    tickets,
     sender: new Sender({ gateway, envelopes, queue, meter, clock }),
     meter,
+    presence,
+    observe: () => observeQueue({ pool, queue, demand, presence, counters }, Date.now()),
     close: () => queue.close(),
   };
 }

@@ -1,10 +1,14 @@
 import type { Clock } from "../serving/clock.ts";
 import type { CountedVersion } from "../serving/running-version.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import { ColdStarts } from "./cold-start.ts";
 import { Consumer } from "./consumer.ts";
 import { Envelopes } from "./envelope.ts";
+import { JobStore } from "./job-store.ts";
 import { LivingGateways } from "./living-gateways.ts";
+import { PayloadStore } from "./payload-store.ts";
 import { PoolChannel } from "./pool-channel.ts";
+import { PoolCounters } from "./pool-counters.ts";
 import { openQueue } from "./pool-link.ts";
 import { Presence } from "./presence.ts";
 import type { RedisConnections } from "../redis/connections.ts";
@@ -20,6 +24,8 @@ export interface PoolWorkerOptions {
   readonly concurrency: number;
   /** The versions of this process. */
   readonly versions: ResidentVersions;
+  /** @defaultValue those of its own */
+  readonly counters?: PoolCounters;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -42,6 +48,7 @@ export class PoolWorker {
   readonly #consumer: Consumer;
   readonly #presence: Presence;
   readonly #board: StatisticsBoard;
+  readonly #counters: PoolCounters;
   readonly #close: () => Promise<void>;
   readonly #startedAt = Date.now();
   readonly #timer: NodeJS.Timeout;
@@ -54,6 +61,8 @@ export class PoolWorker {
     this.#options = options;
     this.#presence = new Presence(pool, commands);
     this.#board = new StatisticsBoard(pool, id, commands);
+    const counters = options.counters ?? new PoolCounters(pool, commands);
+    this.#counters = counters;
     this.#consumer = new Consumer({
       pool,
       commands,
@@ -62,9 +71,16 @@ export class PoolWorker {
       envelopes: new Envelopes(pool, commands),
       gateways: new LivingGateways(commands),
       replies: new ReplyWriter(commands, () => this.#board.flush()),
+      durable: {
+        store: new JobStore(pool, commands, new PayloadStore(commands)),
+        channel,
+        before: () => this.#board.flush(),
+      },
       channel,
       versions: (key) => versions.get(key),
-      counted: (key) => this.#counted(key),
+      counted: (key, version) => this.#board.changed(key, version.statistics),
+      counters,
+      coldStarts: new ColdStarts({ pool, counters, log }),
       concurrency,
       clock,
       log,
@@ -94,15 +110,11 @@ export class PoolWorker {
     await this.#close();
   }
 
-  #counted(key: string): void {
-    const version = this.#options.versions.loaded().get(key);
-    if (version) this.#board.changed(key, version.statistics);
-  }
-
   /** What waits and what was loaded changes without a reply, too. */
-  #countAll(): Promise<void> {
-    for (const key of this.#options.versions.loaded().keys()) this.#counted(key);
-    return this.#board.flush();
+  async #countAll(): Promise<void> {
+    for (const [key, { statistics }] of this.#options.versions.loaded())
+      this.#board.changed(key, statistics);
+    await Promise.all([this.#board.flush(), this.#counters.flush()]);
   }
 
   /** What cannot be said now is said the next time. */

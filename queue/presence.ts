@@ -4,7 +4,7 @@ import { names } from "./names.ts";
 /** What a pool worker says of itself. */
 export interface PoolWorkerWord {
   readonly id: string;
-  readonly state: "ready" | "draining";
+  readonly state: "starting" | "ready" | "draining";
   /** Requests in hand. */
   readonly inFlight: number;
   /** Milliseconds since the epoch. */

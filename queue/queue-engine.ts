@@ -40,7 +40,9 @@ export class QueueEngine extends ServingEngine {
   /** Does here what was asked of another gateway, or once before; how a load ends is in the index. */
   async follow(wish: ModelWish): Promise<void> {
     const { name, loaded } = wish;
-    if (loaded) await super.load(name, (await this.#control?.options(wish)) ?? {});
+    // Also for those that have none: so wishes keep their order.
+    const options = (await this.#control?.options(wish)) ?? {};
+    if (loaded) await super.load(name, options);
     else await super.unload(name, { unloadDependents: false });
   }
 

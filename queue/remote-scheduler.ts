@@ -18,7 +18,10 @@ export interface RemoteSchedulerOptions {
   readonly clock: Clock;
 }
 
-type RemoteRequest = SentRequest & Expiring;
+type RemoteRequest = SentRequest & Omit<Expiring, "deadline"> & { deadline: number };
+
+/** When to look again after a request whose envelope is gone: by then its reply is here, or it was sent again. */
+const lookAgainMilliseconds = 1000;
 
 /**
  * Hands requests for one version to the pool workers, whose own schedulers decide when they run. Those that are
@@ -56,12 +59,10 @@ export class RemoteScheduler implements Scheduler {
     }
     const request = this.#request(pending);
     this.#inflight++;
-    pending.call.onCancel((reason) => void this.#cancel(request, reason));
-    if (request.deadline !== Infinity) {
-      this.#deadlines.add(request);
-      this.#alarm.set(request.deadline, this.#options.clock.now());
-    }
+    if (request.deadline !== Infinity) this.#expect(request);
     this.#options.sender.send(request);
+    // At the end, because it may have been cancelled before it came here.
+    pending.call.onCancel((reason) => void this.#cancel(request, reason));
   }
 
   stop(): Promise<void> {
@@ -75,6 +76,7 @@ export class RemoteScheduler implements Scheduler {
     const request: RemoteRequest = {
       pending,
       version: this.#version,
+      over: false,
       replies: 0,
       deadline:
         timeoutMicroseconds > 0 ? pending.enqueuedAt + timeoutMicroseconds / 1000 : Infinity,
@@ -93,15 +95,28 @@ export class RemoteScheduler implements Scheduler {
 
   /** Nobody waits for it: it is answered here at once, and taken from whoever has it. */
   async #cancel(request: RemoteRequest, reason: InferenceError): Promise<void> {
-    const { sender, channel } = this.#options;
-    const { place, pending } = request;
+    const { sender } = this.#options;
+    const { pending } = request;
     sender.forget(request);
     const message = requestLabel(pending.request.id) + reason.message;
     pending.sink.fail(new InferenceError(reason.code, message, { cause: reason }));
-    const untaken = await sender.withdraw(request).catch(() => false);
-    if (untaken) this.#count(pending, "CANCELED");
-    else if (place)
-      channel.publish({ type: "cancel", envelope: place.envelope.id, index: place.index });
+    const withdrawal = await sender.withdraw(request).catch(() => "gone");
+    if (withdrawal === "taken") await this.#tell(request);
+    else if (withdrawal !== "gone") this.#count(pending, "CANCELED");
+  }
+
+  /** The pool worker that has the request is to let go of it. */
+  async #tell(request: RemoteRequest): Promise<void> {
+    const { sender, channel } = this.#options;
+    const { place } = request;
+    if (!place) return;
+    channel.publish({ type: "cancel", envelope: place.envelope.id, index: place.index });
+    await sender.drop(request).catch(() => {});
+  }
+
+  #expect(request: RemoteRequest): void {
+    this.#deadlines.add(request);
+    this.#alarm.set(request.deadline, this.#options.clock.now());
   }
 
   #expire(): void {
@@ -116,9 +131,14 @@ export class RemoteScheduler implements Scheduler {
 
   /** A request whose time in queues is over; a pool worker that has it sees to that itself. */
   async #takeBack(request: RemoteRequest): Promise<void> {
-    const { sender } = this.#options;
-    const untaken = await sender.withdraw(request).catch(() => true);
-    if (!untaken) return;
+    const { sender, clock } = this.#options;
+    const withdrawal = await sender.withdraw(request).catch(() => "withdrawn");
+    if (request.over || withdrawal === "taken") return;
+    if (withdrawal === "gone") {
+      request.deadline = clock.now() + lookAgainMilliseconds;
+      this.#expect(request);
+      return;
+    }
     sender.forget(request);
     this.#refuse(request.pending, "REJECTED", unavailable("Request timeout expired"));
   }

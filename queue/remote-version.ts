@@ -7,6 +7,7 @@ import type { RunningVersion, VersionStatistics } from "../serving/running-versi
 import { countersOf, sumObservations, sumStatistics } from "../serving/version-counters.ts";
 import type { ModelObservation } from "../telemetry/model-observation.ts";
 import type { PoolLink } from "./pool-link.ts";
+import { startProgress } from "./start-progress.ts";
 import { RemoteScheduler } from "./remote-scheduler.ts";
 import type { StatisticsBoard } from "./statistics-board.ts";
 
@@ -38,6 +39,7 @@ export function remoteVersion(
     scheduler,
     healthy: true,
     statistics: new SummedStatistics(key, statistics, board),
+    progress: (listener) => startProgress(key, link, listener),
     async close() {
       await scheduler.stop();
       if (leaving()) return;
@@ -61,13 +63,13 @@ class SummedStatistics implements VersionStatistics {
   }
 
   async snapshot(): Promise<ModelStatistics> {
-    const others = await this.#board.others(this.#key);
+    const others = await this.#board.others(this.#key, Date.now());
     const statistics = others.map((counters) => counters.statistics);
     return sumStatistics(this.#own.snapshot(), statistics);
   }
 
   async observe(): Promise<ModelObservation> {
-    const others = await this.#board.others(this.#key);
+    const others = await this.#board.others(this.#key, Date.now());
     const observations = others.map(({ observation }) => observation);
     return sumObservations(countersOf(this.#own).observation, observations);
   }

@@ -1,9 +1,12 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { RunningVersion, VersionSource } from "../serving/running-version.ts";
+import type { QueueObservation } from "../telemetry/queue-metrics.ts";
 import { gatewayLeaseMilliseconds } from "./living-gateways.ts";
 import { names } from "./names.ts";
+import { queueAway } from "./queue-away.ts";
 import { openPoolLink, type PoolLink } from "./pool-link.ts";
 import { ReplyReader } from "./reply-reader.ts";
 import { remoteVersion } from "./remote-version.ts";
@@ -20,15 +23,18 @@ export interface RemoteVersionsOptions {
 }
 
 const sayMilliseconds = 500;
-/** After Redis was away, replies that were written meanwhile are read before anything is sent again. */
-const settleMilliseconds = 500;
+/** Between two looks at what Redis may have lost. */
+const tendMilliseconds = 1000;
 
 /** A gateway's side of the queue: starts versions whose requests pool workers run, wherever they are. */
 export class RemoteVersions {
   readonly #options: RemoteVersionsOptions;
   readonly #links: ReadonlyMap<string, PoolLink>;
   readonly #reader: ReplyReader;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
+  /** What pool workers must know of the versions that are served here, in case that Redis forgets it. */
+  readonly #tickets = new Map<string, () => Promise<void>>();
+  readonly #keys = new WeakMap<ServedModel, string>();
   #leaving = false;
 
   private constructor(options: RemoteVersionsOptions, links: readonly PoolLink[]) {
@@ -37,10 +43,10 @@ export class RemoteVersions {
     this.#reader = new ReplyReader(options.gateway, options.redis, (reply) => {
       for (const link of links) link.sender.receive(reply);
     });
-    this.#timer = setInterval(() => void this.#say(), sayMilliseconds);
-    options.redis.commands.on("ready", () => {
-      setTimeout(() => void this.#resend(), settleMilliseconds);
-    });
+    this.#timers = [
+      setInterval(() => void this.#say(), sayMilliseconds),
+      setInterval(() => void this.#tend(), tendMilliseconds),
+    ];
   }
 
   static async open(options: RemoteVersionsOptions): Promise<RemoteVersions> {
@@ -60,12 +66,45 @@ export class RemoteVersions {
    * @param generation see {@link VersionTicket.generation}
    */
   async start(source: VersionSource, generation: number): Promise<RunningVersion> {
-    const link = this.#linkOf(source.name);
+    const link = this.linkOf(source.name);
     const ticket = ticketOf(source, generation);
     const key = versionKey(ticket);
-    const model = await link.openings.open(key, ticket, source);
+    const model = await link.openings.open(key, ticket, source).catch((cause: unknown) => {
+      throw cause instanceof InferenceError ? cause : queueAway(cause);
+    });
+    this.#keys.set(model, key);
     const { clock } = this.#options;
-    return remoteVersion(key, model, { link, clock, leaving: () => this.#leaving });
+    const version = remoteVersion(key, model, { link, clock, leaving: () => this.#leaving });
+    const keepTicket = (): Promise<void> => link.tickets.keep(key, ticket, source.files);
+    this.#tickets.set(key, keepTicket);
+    return {
+      ...version,
+      close: () => {
+        // The same version may be served again by now.
+        if (this.#tickets.get(key) === keepTicket) this.#tickets.delete(key);
+        return version.close();
+      },
+    };
+  }
+
+  /** What the metrics read at a scrape, for each pool. */
+  observations(): Promise<readonly QueueObservation[]> {
+    return Promise.all([...this.#links.values()].map((link) => link.observe()));
+  }
+
+  /** The ways to all pools. */
+  get links(): readonly PoolLink[] {
+    return [...this.#links.values()];
+  }
+
+  /** The key of a version that was started here. */
+  keyOf(model: ServedModel): string {
+    const key = this.#keys.get(model);
+    if (key !== undefined) return key;
+    throw new InferenceError(
+      StatusCode.Unavailable,
+      `model '${model.name}' is not served any more`,
+    );
   }
 
   /** This gateway is about to end: versions that it closes from now on go on to be served by others. */
@@ -75,17 +114,18 @@ export class RemoteVersions {
 
   /** Once everything has been answered. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     await this.#reader.close();
     const { redis, gateway } = this.#options;
-    await Promise.all(
+    await Promise.allSettled(
       [...this.#links.values()].flatMap(({ board, meter }) => [board.flush(), meter.say()]),
     );
     await redis.commands.del(names.gateway(gateway)).catch(() => {});
     await Promise.all([...this.#links.values()].map((link) => link.close()));
   }
 
-  #linkOf(model: string): PoolLink {
+  /** The way to the pool that serves a model; throws when there is none. */
+  linkOf(model: string): PoolLink {
     const pool = this.#options.poolOf(model);
     const link = pool === undefined ? undefined : this.#links.get(pool);
     if (link) return link;
@@ -103,8 +143,9 @@ export class RemoteVersions {
     ]);
   }
 
-  async #resend(): Promise<void> {
-    await this.#say();
-    for (const { sender } of this.#links.values()) await sender.resend().catch(() => {});
+  /** Puts back what Redis has lost, however that came: tickets first, because requests need them. */
+  async #tend(): Promise<void> {
+    await Promise.allSettled([...this.#tickets.values()].map((keep) => keep()));
+    await Promise.allSettled([...this.#links.values()].map(({ sender }) => sender.resend()));
   }
 }

@@ -35,8 +35,10 @@ export class ReplyReader {
 
   async close(): Promise<void> {
     this.#closed = true;
+    // While the server is away a command that waits for it would never end.
+    const away = this.#blocking.status !== "ready";
     this.#blocking.disconnect();
-    await this.#done;
+    if (!away) await this.#done;
   }
 
   async #read(): Promise<void> {

@@ -1,10 +1,11 @@
 import type { Queue } from "bullmq";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { InferenceError } from "../protocol/error.ts";
 import type { PendingRequest } from "../serving/scheduler.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { DemandMeter } from "./demand-meter.ts";
-import { type Envelopes, isClaimed } from "./envelope.ts";
-import { type InferJobData, jobNames, jobPriorities } from "./jobs.ts";
+import { type Envelopes, isClaimed, type Withdrawal } from "./envelope.ts";
+import { type InferJobData, jobNames, jobOptions, jobPriorities } from "./jobs.ts";
+import { queueAway } from "./queue-away.ts";
 import type { Reply } from "./reply-frame.ts";
 import { encodeRequest } from "./request-frame.ts";
 
@@ -25,6 +26,8 @@ export interface SentRequest {
   /** The request is answered, well or ill: nothing more will come. */
   done(): void;
   place?: Place;
+  /** Nobody waits for it any more: it has its last reply, or was forgotten. */
+  over: boolean;
   /** Replies it has had. */
   replies: number;
 }
@@ -39,6 +42,9 @@ interface SentEnvelope {
   readonly version: string;
   readonly tenant: string;
   readonly open: Map<number, SentRequest>;
+  written: boolean;
+  /** It was not in Redis when last looked for: its replies are on their way, or it is lost. */
+  missing: boolean;
 }
 
 export interface SenderOptions {
@@ -91,11 +97,8 @@ export class Sender {
     else sink.send(outcome, final);
   }
 
-  /**
-   * Takes a request back. Resolves with true when no pool worker has it, and none will; with false when one has it and
-   * must be told.
-   */
-  async withdraw(request: SentRequest): Promise<boolean> {
+  /** Takes a request back, unless a pool worker may have read it. */
+  async withdraw(request: SentRequest): Promise<Withdrawal> {
     const { place } = request;
     if (!place) {
       const gathered = [...this.#gathering.values()].find((group) => group.includes(request));
@@ -103,14 +106,18 @@ export class Sender {
         gathered.splice(gathered.indexOf(request), 1);
         this.#gathered--;
       }
-      return true;
+      return "withdrawn";
     }
-    const { id, open } = place.envelope;
     const { envelopes, queue } = this.#options;
-    const untaken = await envelopes.withdraw(id, place.index);
-    const others = [...open.values()].some((other) => other !== request);
-    if (untaken && !others) await Promise.all([envelopes.remove(id), queue.remove(id)]);
-    return untaken;
+    const { id } = place.envelope;
+    const withdrawal = await envelopes.withdraw(id, place.index);
+    if (withdrawal === "emptied") await queue.remove(id);
+    return withdrawal;
+  }
+
+  /** No pool worker that takes over the request's envelope is to run it again. */
+  async drop({ place }: SentRequest): Promise<void> {
+    if (place) await this.#options.envelopes.drop(place.envelope.id, place.index);
   }
 
   /** Nothing more is expected for the request. */
@@ -118,12 +125,18 @@ export class Sender {
     this.#close(request);
   }
 
-  /** Sends again what Redis has lost: unanswered requests whose envelope is gone. */
+  /**
+   * Sends again what Redis has lost: unanswered requests whose envelope is gone. To be called every so often, with time
+   * in between for replies to come: an envelope is lost when it is missed twice.
+   */
   async resend(): Promise<void> {
-    const sent = [...this.#sent.values()];
-    for (const envelope of sent) {
-      if (await this.#options.envelopes.has(envelope.id)) continue;
-      this.#sent.delete(envelope.id);
+    const written = [...this.#sent.values()].filter((envelope) => envelope.written);
+    if (written.length === 0) return;
+    const missing = new Set(await this.#options.envelopes.missing(written.map(({ id }) => id)));
+    for (const envelope of written) {
+      const lost = envelope.missing && missing.has(envelope.id);
+      envelope.missing = missing.has(envelope.id);
+      if (!lost || !this.#sent.delete(envelope.id)) continue;
       const requests = [...envelope.open.values()];
       for (const request of requests) delete request.place;
       this.#pack(requests);
@@ -132,6 +145,7 @@ export class Sender {
 
   #close(request: SentRequest): void {
     const { place } = request;
+    request.over = true;
     if (place) {
       const { envelope, index } = place;
       envelope.open.delete(index);
@@ -181,11 +195,14 @@ export class Sender {
       version: first.version,
       tenant: first.pending.call.principal.tenant,
       open: new Map(requests.entries()),
+      written: false,
+      missing: false,
     };
     for (const [index, request] of envelope.open) request.place = { envelope, index };
     this.#sent.set(envelope.id, envelope);
-    this.#write(envelope, first.pending.request.modelName).catch((cause: unknown) =>
-      this.#refuse(envelope, cause),
+    this.#write(envelope, first.pending.request.modelName).then(
+      () => (envelope.written = true),
+      (cause: unknown) => this.#refuse(envelope, cause),
     );
   }
 
@@ -198,24 +215,25 @@ export class Sender {
       frames.set(index, encodeRequest({ request: pending.request, receivedAt }));
     }
     // Both go down the same connection, in this order: the envelope is there before its job can be seen.
-    const written = envelopes.put(id, { version, gateway, tenant }, frames);
-    if ([...frames.values()].some(isClaimed)) await written;
-    const data: InferJobData = { envelope: id, model, requests: open.size };
+    const written = envelopes.put(id, { tenant }, frames);
+    if ([...frames.values()].some(isClaimed)) {
+      await written;
+      // That takes a while, and not everybody may have waited for it.
+      const forgotten = [...frames.keys()].filter((index) => !open.has(index));
+      for (const index of forgotten) await envelopes.withdraw(id, index);
+      if (open.size === 0) return;
+    }
+    const data: InferJobData = { envelope: id, version, gateway, model, requests: open.size };
     const added = queue.add(jobNames.infer, data, {
+      ...jobOptions,
       jobId: id,
       priority: jobPriorities.infer,
-      removeOnComplete: true,
-      removeOnFail: true,
     });
     await Promise.all([written, added]);
   }
 
   #refuse(envelope: SentEnvelope, cause: unknown): void {
-    const error = new InferenceError(
-      StatusCode.Unavailable,
-      "the request queue cannot be reached; try again in a moment",
-      { cause },
-    );
+    const error = queueAway(cause);
     for (const request of envelope.open.values()) {
       this.#close(request);
       request.pending.sink.fail(error);

@@ -1,11 +1,23 @@
 import type { Redis } from "../redis/connection.ts";
 import { execute } from "../redis/execute.ts";
-import { countersOf, type VersionCounters } from "../serving/version-counters.ts";
+import { countersOf, sumCounters, type VersionCounters } from "../serving/version-counters.ts";
 import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import { names } from "./names.ts";
 
+interface DatedCounters extends VersionCounters {
+  /** Absent in the sum of those that are gone. */
+  readonly at?: number;
+}
+
+/** What a process says of a version that it has, it says again before so much time is over. */
+const silentMilliseconds = 5000;
 /** Counters of a version that nobody has touched for so long are of no interest any more. */
 const keptMilliseconds = 30 * 24 * 3_600_000;
+
+/** Under this name stand all processes that are gone. */
+const goneField = "gone";
+/** Adding up costs more than it saves for a few. */
+const foldedAtOnce = 8;
 
 /**
  * Keeps in Redis what each process of a pool has counted of each version, so that the sum is there whoever is gone. Every
@@ -15,7 +27,9 @@ export class StatisticsBoard {
   readonly #pool: string;
   readonly #process: string;
   readonly #commands: Redis;
-  readonly #changed = new Map<string, ModelStatisticsRecorder>();
+  readonly #counted = new Map<string, Counted>();
+  readonly #changed = new Set<string>();
+  #written = Promise.resolve();
 
   /** @param process under whose name this process counts */
   constructor(pool: string, process: string, commands: Redis) {
@@ -26,32 +40,94 @@ export class StatisticsBoard {
 
   /** The version has counted something: {@link flush} will write it. */
   changed(version: string, recorder: ModelStatisticsRecorder): void {
-    this.#changed.set(version, recorder);
+    this.#changed.add(version);
+    const counted = this.#counted.get(version);
+    if (!counted) this.#counted.set(version, { recorders: [recorder], before: [] });
+    else if (!counted.recorders.includes(recorder)) begin(counted, recorder);
   }
 
   /** Resolves when all that has changed is in Redis; what cannot be written stays for the next time. */
-  async flush(): Promise<void> {
-    if (this.#changed.size === 0) return;
+  flush(): Promise<void> {
+    if (this.#changed.size > 0) this.#written = this.#write();
+    return this.#written;
+  }
+
+  async #write(): Promise<void> {
     const changed = [...this.#changed];
     this.#changed.clear();
     const pipeline = this.#commands.pipeline();
-    for (const [version, recorder] of changed) {
+    for (const version of changed) {
       const key = names.statistics(this.#pool, version);
-      pipeline.hset(key, this.#process, JSON.stringify(countersOf(recorder)));
+      const counted = this.#counted.get(version);
+      const counters = { ...(counted && sumOf(counted)), at: Date.now() };
+      pipeline.hset(key, this.#process, JSON.stringify(counters));
       pipeline.pexpire(key, keptMilliseconds);
     }
     try {
       await execute(pipeline);
     } catch {
-      for (const [version, recorder] of changed) this.#changed.set(version, recorder);
+      for (const version of changed) this.#changed.add(version);
     }
   }
 
-  /** What all other processes have counted of the version, those that are gone included. */
-  async others(version: string): Promise<readonly VersionCounters[]> {
+  /**
+   * Adds up those that are gone, so that their number does not grow with every pool worker that comes and goes. To be
+   * called by one process at a time.
+   *
+   * @param present processes that may count on
+   */
+  async foldGone(version: string, present: ReadonlySet<string>): Promise<void> {
+    const key = names.statistics(this.#pool, version);
+    const counters = await this.#commands.hgetall(key);
+    const gone = Object.keys(counters).filter((process) => !present.has(process));
+    if (gone.length < foldedAtOnce) return;
+    const [first, ...rest] = gone.map((process): VersionCounters =>
+      JSON.parse(counters[process] ?? ""),
+    );
+    if (!first) return;
+    const sum = JSON.stringify(sumCounters(first, rest));
+    await execute(
+      this.#commands
+        .multi()
+        .hdel(key, ...gone)
+        .hset(key, goneField, sum),
+    );
+  }
+
+  /**
+   * What all other processes have counted of the version, those that are gone included; nothing waits in those.
+   * @param now milliseconds since the epoch
+   */
+  async others(version: string, now: number): Promise<readonly VersionCounters[]> {
     const counters = await this.#commands.hgetall(names.statistics(this.#pool, version));
     return Object.entries(counters)
       .filter(([process]) => process !== this.#process)
-      .map(([, text]): VersionCounters => JSON.parse(text));
+      .map(([, text]): DatedCounters => JSON.parse(text))
+      .map((one) => (now - (one.at ?? 0) > silentMilliseconds ? atRest(one) : one));
   }
+}
+
+/** A version may come and go in one process. */
+interface Counted {
+  /** The present one, and the one before, whose last requests may still be running. */
+  readonly recorders: ModelStatisticsRecorder[];
+  /** The sum of all that were there earlier, if there were any. */
+  before: readonly VersionCounters[];
+}
+
+function begin(counted: Counted, recorder: ModelStatisticsRecorder): void {
+  const [, last] = counted.recorders;
+  counted.recorders.unshift(recorder);
+  if (!last) return;
+  counted.recorders.pop();
+  counted.before = [sumCounters(atRest(countersOf(last)), counted.before)];
+}
+
+function sumOf({ recorders, before }: Counted): VersionCounters | undefined {
+  const [first, ...rest] = [...recorders.map(countersOf), ...before];
+  return first && (rest.length > 0 ? sumCounters(first, rest) : first);
+}
+
+function atRest({ statistics, observation }: VersionCounters): VersionCounters {
+  return { statistics, observation: { ...observation, pending: 0 } };
 }

@@ -30,6 +30,16 @@ export class TicketStore {
     await execute(pipeline);
   }
 
+  /** The same for one that should be there, which costs little when it is. */
+  async keep(key: string, ticket: VersionTicket, files: Files | undefined): Promise<void> {
+    const pipeline = this.#commands
+      .pipeline()
+      .pexpire(names.ticket(this.#pool, key), keptMilliseconds);
+    if (files) pipeline.pexpire(this.#filesKey(ticket), keptMilliseconds);
+    const kept = await execute(pipeline);
+    if (kept.includes(0)) await this.put(key, ticket, files);
+  }
+
   async get(key: string): Promise<VersionTicket> {
     const text = await this.#commands.get(names.ticket(this.#pool, key));
     if (text !== null) return JSON.parse(text);

@@ -1,4 +1,6 @@
+import type { ColdStartMarks } from "../protocol/cold-start.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
+import type { ProgressListener } from "../protocol/progress.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import type { FetchOptions, FetchProgress, LocalVersion } from "../repository/model-store.ts";
@@ -27,6 +29,8 @@ export interface RunningVersion {
   /** False while nothing that could run it does. */
   readonly healthy: boolean;
   readonly statistics: VersionStatistics;
+  /** Of one that runs elsewhere: tells how its start there goes on; the result ends that. */
+  progress?(listener: ProgressListener): () => void;
   /** Answers what it has taken, then frees everything. */
   close(): Promise<void>;
 }
@@ -34,6 +38,8 @@ export interface RunningVersion {
 /** A running version whose executions are counted in this process. */
 export interface CountedVersion extends RunningVersion {
   readonly statistics: ModelStatisticsRecorder;
+  /** How it came up, where requests may have waited for it. */
+  readonly coldStart?: ColdStartMarks;
 }
 
 /** What was counted of a running version. */

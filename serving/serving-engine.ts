@@ -6,6 +6,7 @@ import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { InferenceResponse } from "../protocol/inference.ts";
 import type { ModelMetadata, TensorMetadata } from "../protocol/metadata.ts";
 import type { ModelConfig, ModelInput, ModelOutput } from "../protocol/model-config.ts";
+import type { ProgressListener } from "../protocol/progress.ts";
 import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import { validRequest, type ValidInferenceRequest } from "../protocol/valid-request.ts";
@@ -83,6 +84,10 @@ export class ServingEngine implements Engine {
     } finally {
       if (!complete) call.cancel();
     }
+  }
+
+  progress(name: string, version: string, listener: ProgressListener): () => void {
+    return this.#models.find(name, version).progress?.(listener) ?? (() => {});
   }
 
   async statistics(name: string, version: string): Promise<readonly ModelStatistics[]> {

@@ -43,6 +43,22 @@ export function countersOf(source: {
   };
 }
 
+/** What several processes have counted together. */
+export function sumCounters(
+  first: VersionCounters,
+  rest: readonly VersionCounters[],
+): VersionCounters {
+  const statistics = sumStatistics(
+    first.statistics,
+    rest.map((one) => one.statistics),
+  );
+  const observation = sumObservations(
+    first.observation,
+    rest.map((one) => one.observation),
+  );
+  return countersOf({ snapshot: () => statistics, observe: () => observation });
+}
+
 /** The statistics of a version that several processes run: all that each of them has counted. */
 export function sumStatistics(
   first: ModelStatistics,

@@ -28,5 +28,11 @@ function openFile(file: string): number {
 async function readableConsole(): Promise<LogDestination> {
   // Only a terminal pays for loading the formatter.
   const { default: pretty } = await import("pino-pretty");
-  return pretty({ sync: true, destination: 1, translateTime: "SYS:HH:MM:ss.l", ignore: "verbose" });
+  return pretty({
+    sync: true,
+    destination: 1,
+    translateTime: "SYS:HH:MM:ss.l",
+    ignore: "verbose",
+    singleLine: true,
+  });
 }

@@ -29,8 +29,13 @@ export class ServerLog implements Logger, LogSettings {
 
   /**
    * @param open gives the place for lines: "" stands for standard output. Called again when `logFile` changes.
+   * @param process which of several processes writes, for logs that meet in one place
    */
-  constructor(values: LogSettingValues, open: (logFile: string) => LogDestination) {
+  constructor(
+    values: LogSettingValues,
+    open: (logFile: string) => LogDestination,
+    process?: string,
+  ) {
     this.#open = open;
     this.#values = values;
     this.#destination = open(values.logFile);
@@ -38,7 +43,7 @@ export class ServerLog implements Logger, LogSettings {
       {
         // Which lines are wanted is decided here, by switches that are no scale; pino passes everything on.
         level: "trace",
-        base: null,
+        base: process === undefined ? null : { process },
         serializers: { err: errorFields },
         formatters: { level: (level) => ({ level }) },
         timestamp: () => `,"time":${this.#time()}`,

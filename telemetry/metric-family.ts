@@ -2,13 +2,15 @@
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
-  readonly type: "counter" | "gauge";
+  readonly type: "counter" | "gauge" | "histogram";
   readonly samples: readonly MetricSample[];
 }
 
 export interface MetricSample {
   /** Sorted by name, as the reference prints them. */
   readonly labels: Labels;
+  /** Which series of a histogram it belongs to. */
+  readonly part?: "bucket" | "sum" | "count";
   readonly value: number;
 }
 

@@ -1,4 +1,4 @@
-import { Counter, Gauge, prometheusContentType, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, prometheusContentType, Registry } from "prom-client";
 import type { MetricFamily } from "./metric-family.ts";
 
 export { prometheusContentType };
@@ -16,6 +16,17 @@ function register(registry: Registry, { name, help, type, samples }: MetricFamil
   if (type === "counter") {
     const counter = new Counter(options);
     for (const { labels, value } of samples) counter.inc(labels, value);
+  } else if (type === "histogram") {
+    // Its buckets were filled elsewhere, perhaps by many processes: prom-client only writes them.
+    const values = samples.map(({ labels, part, value }) => ({
+      metricName: `${name}_${part}`,
+      labels,
+      value,
+    }));
+    const written = { name, help, type, values };
+    Object.assign(new Histogram({ name, help, registers: [registry] }), {
+      getForPromString: () => Promise.resolve(written),
+    });
   } else {
     const gauge = new Gauge(options);
     for (const { labels, value } of samples) gauge.set(labels, value);

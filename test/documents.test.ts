@@ -10,7 +10,7 @@ const root = path.resolve(import.meta.dirname, "..");
 const run = promisify(execFile);
 
 /** Commands that set up and serve, or test; tests of their own run them. */
-const elsewhere = /^npm (?:start|test)\b/u;
+const elsewhere = /^(?:npm (?:start|test)|npx tidepool dev)\b/u;
 
 /** What each of the other commands must print. */
 const expected: readonly (readonly [start: string, output: RegExp])[] = [
@@ -29,6 +29,18 @@ function commandsOf(page: string): readonly string[] {
     .flatMap(({ groups }) => [...(groups?.["block"] ?? "").matchAll(/(?:'[^']*'|[^'\n])+/gu)])
     .map(([command]) => command.trim());
 }
+
+describe("README.md", () => {
+  it("shows a command that starts the distributed shape", async () => {
+    const command = commandsOf("README.md").find((one) => one.startsWith("npx tidepool dev "));
+    const dev = await startTidepool(command?.split(" ").slice(3) ?? [], "dev");
+    const [infer] = commandsOf("README.md").filter((one) => one.startsWith("curl "));
+    const here = (infer ?? "").replace("localhost:8000", dev.http);
+    const { stdout } = await run("bash", ["-c", here], { cwd: root });
+    await dev.stop();
+    expect(stdout).toMatch(expected[0]?.[1] ?? /^$/u);
+  }, 60_000);
+});
 
 let server: TidepoolProcess;
 beforeAll(async () => {

@@ -18,6 +18,12 @@ export const metricsFlags = {
   "allow-cpu-metrics": flag(boolean, true, "Have metrics of the CPU and its memory among them."),
   "metrics-address": optional(text, "Address of the metrics; default: that of HTTP."),
   "metrics-port": flag(port, 8002, "Port of the metrics; 0 takes any free one."),
+  "pool-metrics-port": flag(
+    port,
+    0,
+    "Port of a pool worker's own metrics; 0 has none. Of several on one machine the first gets it.",
+  ),
+  "autoscaler-metrics-port": flag(port, 0, "Port of the autoscaler's metrics; 0 has none."),
   "metrics-interval-ms": flag(positiveNumber, 2000, "Milliseconds between two looks at devices."),
   "metrics-config": repeated(
     text,

@@ -7,9 +7,10 @@ import { fieldSize, stringSize, varintSize, WireWriter } from "./wire-writer.ts"
 /** The bytes of the largest message: what the reference reads and writes, too. */
 export const largestMessageBytes = 2 ** 31 - 1;
 
-/** A `ModelInferResponse`, in one allocation of its exact size. */
-export function encodeResponse(response: InferenceResponse): Buffer {
-  const writer = new WireWriter(checkedSize(responseSize(response)));
+/** A `ModelInferResponse` behind so many free bytes, in one allocation of its exact size. */
+export function encodeResponse(response: InferenceResponse, headroomBytes = 0): Buffer {
+  const writer = new WireWriter(headroomBytes + checkedSize(responseSize(response)));
+  writer.position = headroomBytes;
   writeResponse(writer, response);
   return writer.bytes;
 }

@@ -5,9 +5,10 @@ import type { DataPlane } from "../data-plane.ts";
 import { listen, type ListenAddress } from "../listen.ts";
 import { noRestrictions } from "../restrictions.ts";
 import { controlMethods } from "./control.ts";
+import { addFastLane } from "./fast-lane.ts";
 import { widenWindows } from "./flow-control.ts";
 import { healthMethods } from "./health.ts";
-import { modelInfer } from "./inference.ts";
+import { inferAnswer, modelInfer } from "./inference.ts";
 import { channelOptions, serverCredentials } from "./options.ts";
 import type { GrpcOptions } from "./options.ts";
 import { restrictCalls } from "./restrict-calls.ts";
@@ -29,19 +30,19 @@ const goodbyeMilliseconds = 500;
 export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcServer {
   const open = new Set<OpenCall>();
   const { restrictions = noRestrictions } = options;
-  const server = new Server({
-    ...channelOptions(options),
-    // An interceptor costs something in every call.
-    ...(restrictions.size > 0 && { interceptors: [restrictCalls(restrictions)] }),
-  });
+  // An interceptor costs something in every call.
+  const interceptors = restrictions.size > 0 ? [restrictCalls(restrictions)] : [];
+  const server = new Server({ ...channelOptions(options), interceptors });
+  const answer = inferAnswer(plane, options);
   addService(server, "inference.GRPCInferenceService", {
     ...controlMethods(plane, options),
-    ModelInfer: modelInfer(plane, options),
+    ModelInfer: modelInfer(answer, options),
     ModelStreamInfer: modelStreamInfer(plane, options, open),
   });
   addService(server, "grpc.health.v1.Health", healthMethods(plane, options, open));
   const connections = server.createConnectionInjector(serverCredentials(options));
   widenWindows(server);
+  if (interceptors.length === 0 && !options.headerForwardPattern) addFastLane(server, answer);
   const sockets = new Set<Socket>();
   const listener = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);

@@ -11,6 +11,8 @@ import { generateStreamHandler } from "./generate-stream.ts";
 import { generateHandler } from "./generate.ts";
 import { addHealthRoutes } from "./health.ts";
 import { inferAnswer } from "./inference.ts";
+import { jobInferAnswer } from "./jobs-infer.ts";
+import { addJobRoutes } from "./jobs.ts";
 import { addLoggingRoutes } from "./logging.ts";
 import { addMetadataRoutes } from "./metadata.ts";
 import type { HttpOptions } from "./options.ts";
@@ -45,7 +47,9 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
     return jsonError(error.message, httpStatus[error.code]);
   });
   const routes = { app, restrictions };
-  addModelRoute(routes, "/infer", { POST: exchangeHandler(log, infer) });
+  addModelRoute(routes, "/infer", {
+    POST: exchangeHandler(log, jobInferAnswer(plane, options, infer)),
+  });
   addModelRoute(routes, "/generate", { POST: generateHandler(plane, options) });
   addModelRoute(routes, "/generate_stream", { POST: generateStreamHandler(plane, options) });
   addHealthRoutes(routes, plane, log);
@@ -53,6 +57,7 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   addStatisticsRoutes(routes, plane, log);
   addMetadataRoutes(routes, plane, log);
   addRepositoryRoutes(routes, plane, options);
+  if (plane.jobs) addJobRoutes(routes, plane.jobs, options);
   addLoggingRoutes(routes, options);
   // Who is restricted is asked on the router's way only.
   const fastLane = restrictions.has("inference") ? noLane : inferLane(infer, options);

@@ -78,13 +78,19 @@ export function exchangeFields(exchange: Exchange): CallFields {
   };
 }
 
-/** Answers with JSON text. */
-export function sendJson(outgoing: ServerResponse, status: number, json: string): void {
+/** Answers with JSON text. @param more headers, names and values by turns */
+export function sendJson(
+  outgoing: ServerResponse,
+  status: number,
+  json: string,
+  more: readonly string[] = [],
+): void {
   outgoing.writeHead(status, [
     "Content-Type",
     "application/json",
     "Content-Length",
     String(Buffer.byteLength(json)),
+    ...more,
   ]);
   outgoing.end(json);
 }
@@ -102,6 +108,9 @@ function sendError(exchange: Exchange, cause: unknown, log: Logger): void {
   const { outgoing } = exchange;
   const error = clientError(cause, log, exchangeFields(exchange));
   if (outgoing.headersSent) outgoing.destroy();
-  else if (!outgoing.destroyed)
-    sendJson(outgoing, httpStatus[error.code], errorJson(error.message));
+  else if (!outgoing.destroyed) {
+    const { code, message, retryAfterSeconds: seconds } = error;
+    const later = seconds === undefined ? [] : ["Retry-After", String(Math.ceil(seconds))];
+    sendJson(outgoing, httpStatus[code], errorJson(message), later);
+  }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { answerExchange, type ExchangeAnswer } from "./exchange.ts";
+import { asksForJob } from "./jobs-headers.ts";
 import type { HttpOptions } from "./options.ts";
 
 /** Answers a request if it is one for it; gives false and touches nothing otherwise. */
@@ -18,7 +19,7 @@ const inferPath = /^\/v2\/models\/(?<model>\w[\w.-]*)(?:\/versions\/(?<version>[
 export function inferLane(answer: ExchangeAnswer, options: HttpOptions): FastLane {
   return (incoming, outgoing) => {
     const { headers, method, url = "" } = incoming;
-    if (method !== "POST" || headers.expect !== undefined) return false;
+    if (method !== "POST" || headers.expect !== undefined || asksForJob(headers)) return false;
     // No length gives NaN, which is not within any limit.
     if (!(Number(headers["content-length"] ?? NaN) <= options.maxInputBytes)) return false;
     const path = inferPath.exec(url);

@@ -2,6 +2,7 @@ import type { InferenceRequest, InferenceResponse } from "../../protocol/inferen
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { generateReply, generateRequest } from "../../protocol/generate-json.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { serverTiming } from "../server-timing.ts";
 import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
@@ -14,6 +15,8 @@ export function generateHandler(plane: DataPlane, options: HttpOptions): HttpHan
     const request = await readGenerate(plane, options, exchange);
     exchange.requestId = request.id;
     const response = await onlyResponse(plane.stream(request, exchange.call));
+    const timing = serverTiming(exchange.call);
+    if (timing !== undefined) exchange.outgoing.setHeader("Server-Timing", timing);
     sendJson(exchange.outgoing, 200, generateReply(response));
   });
 }

@@ -4,9 +4,12 @@ import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { inferenceHeaderContentLength } from "../../protocol/headers.ts";
 import { parseInfer } from "../../protocol/infer-json.ts";
+import type { BinaryOutputs, ParsedInfer } from "../../protocol/infer-json.ts";
 import { inferReply } from "../../protocol/infer-reply.ts";
 import type { InferReply } from "../../protocol/infer-reply.ts";
+import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { serverTiming } from "../server-timing.ts";
 import { readBody } from "./body.ts";
 import {
   acceptedCodings,
@@ -18,6 +21,7 @@ import {
 import type { ContentCoding } from "./content-coding.ts";
 import type { Exchange, ExchangeAnswer } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
+import { sendInferEvents, wantsEvents } from "./infer-events.ts";
 import type { HttpOptions } from "./options.ts";
 import { rawRequest } from "./raw-request.ts";
 
@@ -31,26 +35,51 @@ async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange)
   const found = plane.model(modelName, modelVersion);
   const model = found instanceof Promise ? await found : found;
   refuseDecoupled(model);
+  const body = await readInferBody(exchange, options.maxInputBytes);
+  const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
+  if (wantsEvents(incoming)) return sendInferEvents(exchange, request, plane, options.log);
+  const response = await plane.infer(request, call);
+  const timing = serverTiming(call);
+  if (timing !== undefined) outgoing.setHeader("Server-Timing", timing);
+  await sendResponse(exchange, response, binaryOutputs);
+}
+
+/** Reads an infer request of the exchange's model from its body. */
+export function parseInferBody(
+  model: ServedModel,
+  body: Uint8Array,
+  exchange: Exchange,
+  options: HttpOptions,
+): ParsedInfer {
+  const { incoming, modelName, modelVersion } = exchange;
   const forwarded = forwardedHeaders(incoming.rawHeaders, options.headerForwardPattern);
-  const body = await decodedBody(exchange, options.maxInputBytes);
   const { head, tail } = splitBody(
     body,
     headerText(incoming.headers[inferenceHeaderContentLength]),
   );
   const target = { modelName, modelVersion, forwarded };
-  const { request, binaryOutputs } =
+  const parsed =
     head.length === 0 ? rawRequest(model, tail, target) : parseInfer(head, tail, target);
-  exchange.requestId = request.id;
-  const response = await plane.infer(request, call);
-  const reply = inferReply(response, binaryOutputs);
-  await sendReply(outgoing, reply, responseCoding(headerText(incoming.headers["accept-encoding"])));
+  exchange.requestId = parsed.request.id;
+  return parsed;
+}
+
+/** Answers with a response as its request wanted it. */
+export function sendResponse(
+  { incoming, outgoing }: Exchange,
+  response: InferenceResponse,
+  binaryOutputs: BinaryOutputs,
+): Promise<void> {
+  const coding = responseCoding(headerText(incoming.headers["accept-encoding"]));
+  return sendReply(outgoing, inferReply(response, binaryOutputs), coding);
 }
 
 function headerText(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === "string" ? value : value?.join(", ");
 }
 
-function refuseDecoupled(model: ServedModel): void {
+/** One response is all that HTTP has room for. */
+export function refuseDecoupled(model: ServedModel): void {
   if (!model.config.modelTransactionPolicy?.decoupled) return;
   throw new InferenceError(
     StatusCode.Unsupported,
@@ -58,9 +87,13 @@ function refuseDecoupled(model: ServedModel): void {
   );
 }
 
-async function decodedBody({ incoming, outgoing }: Exchange, limit: number): Promise<Buffer> {
+/** Reads the body, and decompresses it. */
+export async function readInferBody(
+  { incoming, outgoing }: Exchange,
+  limit: number,
+): Promise<Buffer> {
   const contentEncoding = incoming.headers["content-encoding"];
-  if (contentEncoding === undefined) return readBody(incoming, outgoing, limit);
+  if (contentEncoding === undefined) return await readBody(incoming, outgoing, limit);
   // Tells the client that is refused below what it could have used.
   outgoing.setHeader("Accept-Encoding", acceptedCodings);
   const coding = requestCoding(contentEncoding);
@@ -98,7 +131,7 @@ async function sendReply(
   headers.push("Content-Length", String(length));
   outgoing.writeHead(200, headers);
   if (length <= smallBytes) {
-    outgoing.end(Buffer.concat([Buffer.from(head), ...tail], length).toString("latin1"), "latin1");
+    outgoing.end(latin1(head, headLength) + tail.map(bytesAsLatin1).join(""), "latin1");
     return;
   }
   // Corked until the end: one system call for all the pieces, and no copy of any tensor.
@@ -106,4 +139,12 @@ async function sendReply(
   outgoing.write(head);
   for (const bytes of tail) outgoing.write(bytes);
   outgoing.end();
+}
+
+function latin1(text: string, length: number): string {
+  return text.length === length ? text : Buffer.from(text).toString("latin1");
+}
+
+function bytesAsLatin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 }

@@ -18,6 +18,7 @@ const firstBackoffMilliseconds = 100;
 const longestBackoffMilliseconds = 30_000;
 
 interface Outstanding {
+  readonly id: number;
   readonly requests: readonly PendingRequest[];
   readonly mergeNanoseconds: number;
   readonly resolve: (timings: ExecutionTimings) => void;
@@ -43,7 +44,11 @@ export class ThreadInstance implements ModelInstance {
   readonly name: string;
   readonly #options: ThreadInstanceOptions;
   readonly #clock: Clock;
-  readonly #outstanding = new Map<number, Outstanding>();
+  /**
+   * In the order in which they are answered. A Map would leave its old tables behind, which lead to one another: once
+   * one of them is old, the scavenger keeps everything that ever stood in the later ones.
+   */
+  readonly #outstanding: Outstanding[] = [];
   #link: ThreadLink | undefined;
   #nextId = 0;
   /** Until it is known: nothing is put ahead of an execution that may take long. */
@@ -83,12 +88,12 @@ export class ThreadInstance implements ModelInstance {
 
   /** Executions handed over and not answered. */
   get outstanding(): number {
-    return this.#outstanding.size;
+    return this.#outstanding.length;
   }
 
   get hasRoom(): boolean {
     if (!this.#link) return false;
-    const { size } = this.#outstanding;
+    const size = this.#outstanding.length;
     return (
       size === 0 ||
       (size < maxOutstanding && size * this.#meanNanoseconds < maxOutstandingNanoseconds)
@@ -105,10 +110,10 @@ export class ThreadInstance implements ModelInstance {
     const outputs = batcher.outputs(valid);
     this.#refuseUnknown(link, inputs, outputs);
     const mergeNanoseconds = nanosecondsSince(started);
-    return new Promise((resolve, reject) => {
+    return await new Promise((resolve, reject) => {
       const id = this.#nextId++;
-      link.send({ id, inputs, outputs }, this.#outstanding.size === 0);
-      this.#outstanding.set(id, { requests, mergeNanoseconds, resolve, reject });
+      link.send({ id, inputs, outputs }, this.#outstanding.length === 0);
+      this.#outstanding.push({ id, requests, mergeNanoseconds, resolve, reject });
     });
   }
 
@@ -128,9 +133,10 @@ export class ThreadInstance implements ModelInstance {
   #answered(answers: readonly Answer[]): void {
     this.#backoffMilliseconds = firstBackoffMilliseconds;
     for (const answer of answers) {
-      const outstanding = this.#outstanding.get(answer.id);
-      this.#outstanding.delete(answer.id);
+      const index = this.#outstanding.findIndex(({ id }) => id === answer.id);
+      const outstanding = this.#outstanding[index];
       if (!outstanding) continue;
+      this.#outstanding.splice(index, 1);
       if ("error" in answer) outstanding.reject(answer.error);
       else this.#deliver(outstanding, answer);
     }
@@ -169,9 +175,7 @@ export class ThreadInstance implements ModelInstance {
   }
 
   #failOutstanding(problem: string, cause?: Error): void {
-    const all = [...this.#outstanding.values()];
-    this.#outstanding.clear();
-    for (const { reject } of all) reject(this.#down(problem, cause));
+    for (const { reject } of this.#outstanding.splice(0)) reject(this.#down(problem, cause));
   }
 
   #restartLater(): void {

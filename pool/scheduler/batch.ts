@@ -74,6 +74,7 @@ export class Batcher {
 
   /** The outputs that any of the requests wants. */
   outputs(requests: readonly ValidInferenceRequest[]): readonly string[] {
+    if (requests.every(({ outputs }) => outputs.length === 0)) return this.#allOutputs;
     const names = new Set<string>();
     for (const { outputs } of requests) {
       if (outputs.length === 0) for (const name of this.#allOutputs) names.add(name);

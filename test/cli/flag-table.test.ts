@@ -32,6 +32,7 @@ function sampleOf(flag: Flag): string {
   const texts = [
     "true",
     "100",
+    "10",
     "none",
     "explicit",
     "ISO8601",

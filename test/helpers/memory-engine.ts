@@ -19,6 +19,8 @@ export class MemoryEngine implements Engine {
   readonly loaded: [name: string, options: LoadOptions][] = [];
   readonly unloaded: [name: string, options: UnloadOptions][] = [];
   isReady = true;
+  /** For a test to put in place. */
+  progress?: NonNullable<Engine["progress"]>;
   readonly #models = new Map<string, { readonly model: ServedModel; readonly answers: Answers }>();
 
   add(model: ServedModel, answers: Answers): void {

@@ -10,10 +10,15 @@ function same(message: Buffer): Buffer {
   return message;
 }
 
-describe("modelInfer", () => {
+const forwarding = { headerForwardPattern: /x-.*/u };
+
+describe.each([
+  ["in the fast lane", {}],
+  ["through grpc-js", forwarding],
+])("ModelInfer %s", (_way, options) => {
   let stand: GrpcStand;
   beforeAll(async () => {
-    stand = await GrpcStand.start({ headerForwardPattern: /x-.*/u });
+    stand = await GrpcStand.start(options);
   });
   afterAll(() => stand.stop());
 
@@ -42,28 +47,6 @@ describe("modelInfer", () => {
     });
     const expected = new BigInt64Array([-(2n ** 63n), 2n ** 53n + 1n]);
     expect(response["rawOutputContents"]).toEqual([Buffer.from(expected.buffer)]);
-  });
-
-  it("passes parameters and matching headers on to the model", async () => {
-    const metadata = new Metadata();
-    metadata.set("x-tenant", "blue");
-    metadata.set("other", "red");
-    const parameters = { depth: { int64Param: -3 }, share: { doubleParam: 0.5 } };
-    const response = await stand.infer(floats([1], { parameters }), metadata);
-    expect(response["parameters"]).toEqual({
-      depth: { int64Param: -3 },
-      share: { doubleParam: 0.5 },
-      "x-tenant": { stringParam: "blue" },
-    });
-  });
-
-  it("refuses a header that would pose as a reserved parameter", async () => {
-    const metadata = new Metadata();
-    metadata.set("triton_x-final", "1");
-    await expect(stand.infer(floats([1]), metadata)).rejects.toMatchObject({
-      code: status.INVALID_ARGUMENT,
-      details: "Header 'triton_x-final' is reserved for Triton usage and cannot be forwarded.",
-    });
   });
 
   it("answers an unknown model with NOT_FOUND", async () => {
@@ -129,6 +112,36 @@ describe("modelInfer", () => {
   it("cuts a status that no header could carry", async () => {
     const request = floats([1], { modelName: "m".repeat(100_000) });
     await expect(stand.infer(request)).rejects.toMatchObject({ code: status.NOT_FOUND });
+  });
+});
+
+describe("modelInfer", () => {
+  let stand: GrpcStand;
+  beforeAll(async () => {
+    stand = await GrpcStand.start(forwarding);
+  });
+  afterAll(() => stand.stop());
+
+  it("passes parameters and matching headers on to the model", async () => {
+    const metadata = new Metadata();
+    metadata.set("x-tenant", "blue");
+    metadata.set("other", "red");
+    const parameters = { depth: { int64Param: -3 }, share: { doubleParam: 0.5 } };
+    const response = await stand.infer(floats([1], { parameters }), metadata);
+    expect(response["parameters"]).toEqual({
+      depth: { int64Param: -3 },
+      share: { doubleParam: 0.5 },
+      "x-tenant": { stringParam: "blue" },
+    });
+  });
+
+  it("refuses a header that would pose as a reserved parameter", async () => {
+    const metadata = new Metadata();
+    metadata.set("triton_x-final", "1");
+    await expect(stand.infer(floats([1]), metadata)).rejects.toMatchObject({
+      code: status.INVALID_ARGUMENT,
+      details: "Header 'triton_x-final' is reserved for Triton usage and cannot be forwarded.",
+    });
   });
 });
 

@@ -6,10 +6,12 @@ import type { HttpServer } from "../../../gateway/http/server.ts";
 import { datatypes } from "../../../protocol/datatype.ts";
 import { configDatatype } from "../../../protocol/datatype.ts";
 import type { ModelConfig } from "../../../protocol/model-config.ts";
+import { MemoryJobs } from "../../../serving/memory-jobs.ts";
 import { HttpClient } from "../../helpers/http-client.ts";
 import { echo, MemoryEngine } from "../../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
 import { SilentLog } from "../../helpers/silent-log.ts";
+import { standLimits } from "../../serving/job-cases.ts";
 
 /** A real server on a port of its own, with a model for each datatype that gives its input back. */
 export class HttpStand extends HttpClient {
@@ -40,11 +42,9 @@ export class HttpStand extends HttpClient {
       modelTransactionPolicy: { decoupled: true },
     });
     const log = new SilentLog();
-    const plane = new DataPlane(engine, {
-      name: "tidepool",
-      version: "1",
-      extensions: ["logging"],
-    });
+    const jobs = new MemoryJobs({ ...standLimits, engine, attempts: 1, maxBytes: 2 ** 20 });
+    const metadata = { name: "tidepool", version: "1", extensions: ["logging"] };
+    const plane = new DataPlane(engine, metadata, jobs);
     const app = createHttpApp(plane, { maxInputBytes: 2 ** 20, log, logSettings: log, ...more });
     const server = await listenHttp(app, { host: "127.0.0.1", port: 0 });
     return new HttpStand({ engine, log, plane, server });
@@ -52,6 +52,7 @@ export class HttpStand extends HttpClient {
 
   async stop(): Promise<void> {
     this.close();
+    this.plane.jobs?.close();
     await this.server.close(AbortSignal.timeout(1000));
   }
 }

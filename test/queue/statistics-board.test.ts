@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { names } from "../../queue/names.ts";
+import type { RunningVersion } from "../../serving/running-version.ts";
+import { eventually } from "../helpers/eventually.ts";
+import {
+  keyOf,
+  QueueStand,
+  send,
+  type StandGateway,
+  type StandPoolWorker,
+} from "../helpers/queue-stand.ts";
+import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+
+describe("StatisticsBoard", () => {
+  let redis: RedisServer;
+  let stand: QueueStand;
+  let gateway: StandGateway;
+  let version: RunningVersion;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  beforeEach(async () => {
+    stand = await QueueStand.open(redis.url);
+    gateway = await stand.gateway();
+    version = await stand.serve(gateway);
+  });
+  afterEach(() => stand.close());
+  afterAll(() => redis.stop());
+
+  it("has counted a request when its reply can be read", async () => {
+    const worker = await stand.poolWorker();
+    for (let count = 1; count <= 20; count++) {
+      await answer(worker);
+      expect(await counts()).toEqual([count, count]);
+    }
+  });
+
+  it("sums over pool workers that are gone and gateways", async () => {
+    const other = await stand.gateway();
+    const same = await stand.serve(other);
+    const first = await stand.poolWorker();
+    await answer(first);
+    await answer(first);
+    await first.close();
+    const second = await stand.poolWorker();
+    await answer(second);
+    const late = send(same, { timeoutMicroseconds: 1 });
+    await eventually(() => expect(late.sink.ended).toBe(true));
+    await eventually(async () => {
+      const { success, failures } = await version.statistics.observe();
+      expect({ success, rejected: failures.REJECTED }).toEqual({ success: 3, rejected: 1 });
+    });
+    expect((await version.statistics.snapshot()).inferenceStats.fail.count).toBe(1);
+    expect(await counts()).toEqual([3, 3]);
+  });
+
+  it("keeps what a pool worker has counted when a version comes and goes in it", async () => {
+    const worker = await stand.poolWorker();
+    for (let count = 1; count <= 4; count++) {
+      await answer(worker);
+      expect(await counts()).toEqual([count, count]);
+      worker.versions.retire(keyOf("echo"));
+    }
+    expect(worker.started).toHaveLength(4);
+  });
+
+  it("counts what a version answers while it leaves a pool worker", async () => {
+    const worker = await stand.poolWorker();
+    const sent = send(version);
+    await eventually(() => expect(worker.executions).toHaveLength(1));
+    worker.versions.retire(keyOf("echo"));
+    worker.executions[0]?.finish();
+    await eventually(() => expect(sent.sink.ended).toBe(true));
+    expect(await counts()).toEqual([1, 1]);
+  });
+
+  it("starts from zero for another load of the same model", async () => {
+    const worker = await stand.poolWorker();
+    await answer(worker);
+    version = await stand.serve(gateway, "echo", 1);
+    expect(await counts()).toEqual([0, 0]);
+    await answer(worker);
+    expect(await counts()).toEqual([1, 1]);
+  });
+
+  it("adds up those that are gone without changing the sum", async () => {
+    const board = gateway.versions.links[0]?.board;
+    for (let i = 0; i < 9; i++) {
+      const worker = await stand.poolWorker();
+      await answer(worker);
+      await worker.close();
+    }
+    const key = names.statistics(stand.pool, keyOf("echo"));
+    expect(await stand.commands.hlen(key)).toBe(9);
+    await board?.foldGone(keyOf("echo"), new Set());
+    expect(await stand.commands.hlen(key)).toBe(1);
+    expect(await counts()).toEqual([9, 9]);
+  });
+
+  /** Has a pool worker answer one request. */
+  async function answer(worker: StandPoolWorker): Promise<void> {
+    const before = worker.executions.length;
+    const sent = send(version);
+    await eventually(() => expect(worker.executions).toHaveLength(before + 1));
+    worker.executions[before]?.finish();
+    await eventually(() => expect(sent.sink.ended).toBe(true));
+    expect(sent.sink.error).toBeUndefined();
+  }
+
+  async function counts(): Promise<[success: number, executions: number]> {
+    const { executionCount, inferenceStats } = await version.statistics.snapshot();
+    return [inferenceStats.success.count, executionCount];
+  }
+});

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { StatusCode } from "../../protocol/error.ts";
+import { names } from "../../queue/names.ts";
+import type { RunningVersion } from "../../serving/running-version.ts";
+import { endProcess } from "../helpers/end-process.ts";
+import { eventually } from "../helpers/eventually.ts";
+import { QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
+import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+
+const program = path.join(import.meta.dirname, "dying-pool-worker.ts");
+
+describe("Consumer", () => {
+  let redis: RedisServer;
+  let stand: QueueStand;
+  let gateway: StandGateway;
+  let version: RunningVersion;
+  let children: ChildProcess[] = [];
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  beforeEach(async () => {
+    stand = await QueueStand.open(redis.url);
+    gateway = await stand.gateway();
+    version = await stand.serve(gateway);
+  });
+  afterEach(async () => {
+    await Promise.all(children.map(endProcess));
+    children = [];
+    await stand.close();
+  });
+  afterAll(() => redis.stop());
+
+  it("takes over what a pool worker had that was killed", async () => {
+    const child = await spawnPoolWorker();
+    const killer = send(version, { id: "kill" });
+    const other = send(version, { id: "other" });
+    await once(child, "exit");
+    const killedAt = performance.now();
+    const heir = await stand.poolWorker();
+    await eventually(() => expect(heir.executions).toHaveLength(1));
+    heir.executions[0]?.finish();
+    await eventually(() => expect(heir.executions).toHaveLength(2));
+    heir.executions[1]?.finish();
+    await eventually(() => expect(killer.sink.ended && other.sink.ended).toBe(true));
+    expect(performance.now() - killedAt).toBeLessThan(10_000);
+    expect(killer.sink).toMatchObject({ responses: [{ id: "kill" }], error: undefined });
+    expect(other.sink).toMatchObject({ responses: [{ id: "other" }], error: undefined });
+  });
+
+  it("gives up the one request that kills pool workers, and answers those beside it", async () => {
+    // Always one that takes the place of the one that was killed.
+    let killed = 0;
+    let over = false;
+    const replace = async (): Promise<void> => {
+      const child = await spawnPoolWorker();
+      await once(child, "exit");
+      if (over) return;
+      killed++;
+      await replace();
+    };
+    const replacing = replace();
+    const sent = ["a", "kill", "b"].map((id) => send(version, { id }));
+    const alone = send(version, { id: "c" }, "other tenant");
+    const [before, killer, after] = sent;
+    await eventuallyLong(() => expect([...sent, alone].every(({ sink }) => sink.ended)).toBe(true));
+    over = true;
+    await Promise.all(children.map(endProcess));
+    await replacing;
+    for (const one of [before, after, alone]) {
+      expect(one?.sink.error).toBeUndefined();
+      expect(one?.sink.responses).toHaveLength(1);
+    }
+    expect(killer?.sink.error).toMatchObject({
+      code: StatusCode.Internal,
+      message: "running this request of model 'echo' ended its pool worker, more than once",
+    });
+    // Twice with all that it had, and twice with that one alone.
+    expect(killed).toBeLessThanOrEqual(4);
+    expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]);
+  }, 90_000);
+
+  it("drops the requests of a gateway that died", async () => {
+    send(version, { id: "orphan" });
+    await eventually(async () =>
+      expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toHaveLength(1),
+    );
+    gateway.die();
+    // As it is when it has said nothing for a while.
+    await stand.commands.del(names.gateway(gateway.name));
+    const living = await stand.gateway();
+    const sent = send(await stand.serve(living), { id: "living" });
+    const worker = await stand.poolWorker();
+    await eventually(() => expect(worker.executions.map(({ ids }) => ids)).toEqual(["living"]));
+    worker.executions[0]?.finish();
+    await eventually(() => expect(sent.sink.ended).toBe(true));
+    await eventually(async () =>
+      expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]),
+    );
+  });
+
+  async function spawnPoolWorker(): Promise<ChildProcess> {
+    const child = spawn(process.execPath, [program, redis.url, stand.pool], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.push(child);
+    await once(child.stdout, "data");
+    return child;
+  }
+});
+
+/** Each pool worker that dies is noticed after seconds, and several have to. */
+function eventuallyLong(assertion: () => void): Promise<void> {
+  return vi.waitFor(assertion, { timeout: 80_000, interval: 50 });
+}
