@@ -4,6 +4,7 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startRedis } from "../test/helpers/redis-server.ts";
 
 const here = import.meta.dirname;
 const peer = process.env["TRITON_PEER"] ?? path.join(here, "../.tidepool/peer");
@@ -25,6 +26,8 @@ interface Contender {
 async function bench(parameters: readonly string[]): Promise<void> {
   const cache = await mkdtemp(path.join(os.tmpdir(), "tidepool-bench-"));
   await finished(spawn(path.join(here, "peer/setup-server.sh"), { stdio: "inherit" }));
+  // Nothing here outlives the run: a Redis that writes each answer to disk would measure the disk.
+  const redis = await startRedis();
   const contenders: Contender[] = [];
   try {
     contenders.push(
@@ -38,7 +41,7 @@ async function bench(parameters: readonly string[]): Promise<void> {
     print(started(first, "on its first start"));
     await end(first.process);
     contenders.push(await startTidepool("serve", cache));
-    contenders.push(await startTidepool("dev", cache));
+    contenders.push(await startTidepool("dev", cache, redis.url));
     for (const contender of contenders) print(started(contender, "otherwise"));
     print(`Node ${process.version}; ${os.cpus().length} × ${os.cpus()[0]?.model}\n`);
     await compare(contenders, parameters);
@@ -48,19 +51,20 @@ async function bench(parameters: readonly string[]): Promise<void> {
     }
   } finally {
     for (const { process: child } of contenders) await end(child);
+    await redis.stop();
     await rm(cache, { recursive: true, force: true });
   }
 }
 
 /** One process, or the distributed shape: gateway, Redis, autoscaler and one pool worker that stays. */
-function startTidepool(command: "serve" | "dev", cache: string): Promise<Contender> {
+function startTidepool(command: "serve" | "dev", cache: string, redisUrl = ""): Promise<Contender> {
   const name = command === "serve" ? "tidepool" : "pools";
   const ports =
     command === "serve" ? ([28100, 28101, 28102] as const) : ([28200, 28201, 28202] as const);
   return start(name, ports, process.execPath, [
     path.join(here, "../cli/main.ts"),
     command,
-    "--pool-min-workers=1",
+    ...(command === "dev" ? ["--pool-min-workers=1", `--redis-url=${redisUrl}`] : []),
     `--model-repository=${path.join(peer, "models/onnx")}`,
     `--local-cache-directory=${cache}`,
     "--model-control-mode=explicit",

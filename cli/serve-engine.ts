@@ -11,6 +11,7 @@ import type { StartedEngine } from "./start-engine.ts";
 /** Extensions of the v2 protocol that this server speaks. */
 const extensions = [
   "classification",
+  "sequence",
   "model_repository",
   "model_repository(unload_dependents)",
   "model_configuration",

@@ -1,6 +1,9 @@
 import type { Jobs } from "../protocol/job.ts";
+import { withClassification } from "../pool/classification.ts";
 import { gpuIds } from "../pool/devices.ts";
+import { readLabels } from "../pool/labels.ts";
 import { versionStarter } from "../pool/start-version.ts";
+import type { Classifier } from "../serving/ensemble/start-ensemble.ts";
 import {
   type LifecycleOptions,
   type LoadFailure,
@@ -52,8 +55,22 @@ export function lifecycleOptions(settings: Settings): LifecycleOptions {
     pollSeconds: settings.repositoryPollSecs,
     loadModels: settings.loadModel,
     loadThreadCount: settings.modelLoadThreadCount,
+    classifier,
   };
 }
+
+/** An ensemble's labels lie beside its config, as any model's. */
+const classifier: Classifier = async (source) => {
+  if (source.config.output.every(({ labelFilename }) => labelFilename === ""))
+    return (scheduler) => withClassification(scheduler, new Map());
+  const files = await source.fetch();
+  try {
+    const labels = await readLabels(source.config, files.modelDirectory);
+    return (scheduler) => withClassification(scheduler, labels);
+  } finally {
+    await files.release();
+  }
+};
 
 /** Starts versions in this process. */
 export async function localStarter(

@@ -23,6 +23,13 @@ import { type Clock, systemClock } from "../serving/clock.ts";
 import { directScheduler } from "./scheduler/direct-scheduler.ts";
 import { dynamicBatchScheduler } from "./scheduler/dynamic-batch-scheduler.ts";
 import type { SchedulerOptions } from "./scheduler/queue-scheduler.ts";
+import { sequenceBatchScheduler } from "./scheduler/sequence-batch-scheduler.ts";
+import { checkSequenceTensors } from "./scheduler/sequence-check.ts";
+import {
+  readSequenceModel,
+  type SequenceModel,
+  withoutSequenceTensors,
+} from "./scheduler/sequence-model.ts";
 import type { Scheduler } from "../serving/scheduler.ts";
 import { splitOversized } from "./scheduler/split-oversized.ts";
 import { checkSupported, settingsWithoutEffect } from "./supported-config.ts";
@@ -83,10 +90,11 @@ function fetchedStarter(
       const { splitOversizedBatches } = options;
       const model: ServedModel = { name, version, config, splitOversizedBatches };
       const labels = await readLabels(config, source.modelDirectory);
+      const sequences = await readSequenceModel(config, source.modelDirectory);
       const instances = await startInstances(source, model, probed.graph?.folder);
       const statistics = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
       const scheduler = withClassification(
-        schedulerOf(model, { instances, statistics, clock }),
+        schedulerOf(model, sequences, { instances, statistics, clock }),
         labels,
       );
       return {
@@ -124,13 +132,20 @@ function completedConfig(
   const complete = autoComplete
     ? completeOnnx(source.config, finding, { defaultMaxBatchSize })
     : source.config;
-  const config = normaliseConfig(complete, { gpuCount });
+  const normalised = normaliseConfig(complete, { gpuCount });
+  const config = withoutSequenceTensors(normalised, source.config);
   checkConfig(config, source.name);
   checkOnnx(config, finding);
+  checkSequenceTensors(config, finding);
   return config;
 }
 
-function schedulerOf(model: ServedModel, options: SchedulerOptions): Scheduler {
+function schedulerOf(
+  model: ServedModel,
+  sequences: SequenceModel | undefined,
+  options: SchedulerOptions,
+): Scheduler {
+  if (sequences) return sequenceBatchScheduler(sequences, options);
   const { dynamicBatching, maxBatchSize } = model.config;
   const scheduler = dynamicBatching
     ? dynamicBatchScheduler(model.config, dynamicBatching, options)

@@ -1,13 +1,14 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
-import { isEnsemble } from "../repository/platforms.ts";
 
 type Setting = readonly [name: string, isSet: (config: ModelConfig) => boolean];
 
 /** Settings that change what a model answers and that nothing here heeds: better no model than a wrong one. */
 const unsupported: readonly Setting[] = [
-  ["ensemble_scheduling", isEnsemble],
-  ["sequence_batching", (config) => config.sequenceBatching !== undefined],
+  [
+    "sequence_batching.iterative_sequence",
+    (config) => config.sequenceBatching?.iterativeSequence === true,
+  ],
   [
     "model_transaction_policy.decoupled",
     (config) => config.modelTransactionPolicy?.decoupled === true,

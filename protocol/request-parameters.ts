@@ -71,7 +71,7 @@ function sequenceOptions(
 
 function sequenceId(value: unknown, exact: boolean): bigint | string {
   const integer = exactInteger(value, exact);
-  if (integer !== undefined && integer >= 0n) return integer;
+  if (integer !== undefined && integer >= 0n && integer < 2n ** 64n) return integer;
   return asString(value, "Unable to parse 'sequence_id': ");
 }
 

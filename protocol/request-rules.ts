@@ -1,7 +1,7 @@
 import { byteSize, datatypeOfConfig } from "./datatype.ts";
 import type { Datatype } from "./datatype.ts";
 import type { ServedModel } from "./served-model.ts";
-import type { ModelInput } from "./model-config.ts";
+import type { ModelConfig, ModelInput } from "./model-config.ts";
 import type { Shape } from "./shape.ts";
 
 /** What a model version demands of one input. */
@@ -26,6 +26,8 @@ export interface RequestRules {
   readonly outputs: ReadonlySet<string>;
   /** Items a request may hold; infinite where oversized ones are split. */
   readonly maxBatchSize: number;
+  /** The control input that tells the model the correlation id of a sequence. */
+  readonly correlationId?: { readonly name: string; readonly datatype: Datatype };
 }
 
 const rulesOf = new WeakMap<ServedModel, RequestRules>();
@@ -44,13 +46,24 @@ function compile(model: ServedModel): RequestRules {
   const { config } = model;
   const batching = config.maxBatchSize > 0;
   const inputs = config.input.map((input) => inputRule(model.name, input, batching));
+  const correlationId = correlationIdRule(config);
   return {
     modelName: model.name,
     inputs: new Map(inputs.map((rule) => [rule.name, rule])),
     requiredCount: inputs.filter((rule) => !rule.optional).length,
     outputs: new Set(config.output.map((output) => output.name)),
     maxBatchSize: model.splitOversizedBatches ? Infinity : config.maxBatchSize,
+    ...(correlationId && { correlationId }),
   };
+}
+
+function correlationIdRule({ sequenceBatching }: ModelConfig): RequestRules["correlationId"] {
+  for (const { name, control } of sequenceBatching?.controlInput ?? []) {
+    const signal = control.find(({ kind }) => kind === "CONTROL_SEQUENCE_CORRID");
+    const datatype = signal && datatypeOfConfig(signal.dataType);
+    if (datatype) return { name, datatype };
+  }
+  return undefined;
 }
 
 function inputRule(modelName: string, input: ModelInput, batching: boolean): InputRule {

@@ -1,3 +1,4 @@
+import { checkSequence } from "./check-sequence.ts";
 import { checkTensor } from "./check-tensor.ts";
 import type { ServedModel } from "./served-model.ts";
 import { type InferenceError, invalidArgument } from "./error.ts";
@@ -26,6 +27,7 @@ export function validRequest(model: ServedModel, request: InferenceRequest): Val
   const rules = requestRules(model);
   const outputs = checkOutputs(rules, request.outputs);
   const batchSize = checkInputs(rules, request);
+  if (request.sequence) checkSequence(rules, request, request.sequence);
   return { ...request, [valid]: true, outputs, model, batchSize };
 }
 

@@ -76,7 +76,10 @@ export class QueueScheduler implements Scheduler {
 
   stop(): Promise<void> {
     this.#stopping = true;
-    if (this.#inflight === 0) return Promise.resolve();
+    if (this.#inflight === 0) {
+      this.#alarm.cancel();
+      return Promise.resolve();
+    }
     return new Promise((resolve) => (this.#drained = resolve));
   }
 

@@ -58,7 +58,7 @@ function checkSteps({ step }: ModelEnsembling, modelName: string): void {
   }
 }
 
-/** Every tensor has one origin and some use. */
+/** Every tensor has one origin and some use, and the outputs follow from the inputs. */
 function checkGraph(config: ModelConfig, { step }: ModelEnsembling, modelName: string): void {
   const inputs = new Set(config.input.map(({ name }) => name));
   const outputs = new Set(config.output.map(({ name }) => name));
@@ -82,36 +82,58 @@ function checkGraph(config: ModelConfig, { step }: ModelEnsembling, modelName: s
   if (unwritten !== undefined) {
     refuse(`ensemble output '${unwritten}' for ensemble '${modelName}' is not used`);
   }
+  const blocked = blockedSteps(step, inputs);
+  checkOutputs(blocked, outputs, modelName);
   const unconnected =
     [...read].find((name) => !written.has(name)) ??
     [...written].find((name) => !read.has(name) && !outputs.has(name));
   if (unconnected !== undefined) {
     refuse(`ensemble tensor '${unconnected}' is unused in ensemble '${modelName}'`);
   }
-  checkOrder(step, inputs, modelName);
+  const [waiting] = blocked;
+  if (waiting) {
+    const member = waiting.step.modelName;
+    refuse(`in ensemble '${modelName}', step of model '${member}' waits for its own result`);
+  }
 }
 
-/** Steps may be written in any order, but some order has to exist. */
-function checkOrder(
+interface BlockedStep {
+  readonly step: ModelEnsembling["step"][number];
+  /** A tensor that it waits for in vain. */
+  readonly tensor: string;
+}
+
+/** Steps may be written in any order, but some order has to exist: gives those that could never run. */
+function blockedSteps(
   steps: ModelEnsembling["step"],
   inputs: ReadonlySet<string>,
+): readonly BlockedStep[] {
+  const known = new Set(inputs);
+  let waiting = steps;
+  for (let before = -1; before !== waiting.length;) {
+    before = waiting.length;
+    waiting = waiting.filter((step) => {
+      if (!Object.values(step.inputMap).every((tensor) => known.has(tensor))) return true;
+      for (const tensor of Object.values(step.outputMap)) known.add(tensor);
+      return false;
+    });
+  }
+  return waiting.map((step) => ({
+    step,
+    tensor: Object.values(step.inputMap).find((tensor) => !known.has(tensor)) ?? "",
+  }));
+}
+
+function checkOutputs(
+  blocked: readonly BlockedStep[],
+  outputs: ReadonlySet<string>,
   modelName: string,
 ): void {
-  const known = new Set(inputs);
-  const waiting = new Set(steps);
-  while (waiting.size > 0) {
-    const ready = [...waiting].filter(({ inputMap }) =>
-      Object.values(inputMap).every((tensor) => known.has(tensor)),
+  for (const { step, tensor } of blocked) {
+    const output = Object.values(step.outputMap).find((written) => outputs.has(written));
+    if (output === undefined) continue;
+    refuse(
+      `output '${output}' for ensemble '${modelName}' is not written: at least one of its depending tensors, '${tensor}', is not connected`,
     );
-    if (ready.length === 0) {
-      const [blocked] = waiting;
-      refuse(
-        `in ensemble '${modelName}', step of model '${blocked?.modelName}' waits for its own result`,
-      );
-    }
-    for (const step of ready) {
-      waiting.delete(step);
-      for (const tensor of Object.values(step.outputMap)) known.add(tensor);
-    }
   }
 }

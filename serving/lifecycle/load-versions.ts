@@ -101,6 +101,7 @@ async function loadVersion(
   return { version, fingerprint, running };
 }
 
-function loadFailed(name: string, reasons: string): InferenceError {
+/** How a load is refused, in the reference's words. */
+export function loadFailed(name: string, reasons: string): InferenceError {
   return new InferenceError(StatusCode.InvalidArg, `load failed for model '${name}': ${reasons}`);
 }

@@ -3,13 +3,17 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { type RepositoryIndexEntry, ModelState } from "../../protocol/repository-index.ts";
 import { checkModelName } from "../../repository/model-name.ts";
 import type { ModelRepository } from "../../repository/model-repository.ts";
-import type { RepositoryModel } from "../../repository/repository-model.ts";
 import { type RepositoryChanges, RepositoryWatch } from "../../repository/watch.ts";
 import type { Logger } from "../../telemetry/logger.ts";
+import { isEnsemble } from "../../repository/platforms.ts";
+import { type Classifier, startEnsemble } from "../ensemble/start-ensemble.ts";
+import { VersionHolds } from "../ensemble/version-holds.ts";
+import { Ensembles } from "./ensembles.ts";
 import { findVersion } from "./find-version.ts";
 import { indexLines } from "./index-lines.ts";
 import { Slots } from "../../repository/slots.ts";
-import { type LoadEnvironment, loadVersions } from "./load-versions.ts";
+import type { LoadEnvironment } from "./load-versions.ts";
+import { ModelLoader } from "./model-loader.ts";
 import { type LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { RunningVersion, StartVersion } from "../running-version.ts";
 import { SerialTasks } from "./serial-tasks.ts";
@@ -25,6 +29,8 @@ export interface LifecycleOptions {
   readonly loadModels: readonly string[];
   /** How many versions may load at a time. */
   readonly loadThreadCount: number;
+  /** How ensembles answer those who ask for classes. */
+  readonly classifier: Classifier;
 }
 
 /** A model that could not be loaded at the start, and why. */
@@ -40,10 +46,14 @@ export interface LoadFailure {
 export class ModelLifecycle {
   readonly #repository: ModelRepository;
   readonly #options: LifecycleOptions;
-  readonly #environment: LoadEnvironment;
   readonly #log: Logger;
   readonly #watch: RepositoryWatch;
   readonly #records = new Map<string, ModelRecord>();
+  readonly #ensembles: Ensembles;
+  readonly #loader: ModelLoader;
+  /** Models that somebody asked for, and not only as a part of an ensemble. */
+  readonly #asked = new Set<string>();
+  readonly #holds = new VersionHolds();
   readonly #tasks = new SerialTasks();
   readonly #ending = new Set<Promise<void>>();
   #closing = false;
@@ -56,14 +66,32 @@ export class ModelLifecycle {
   ) {
     this.#repository = repository;
     this.#options = options;
-    this.#environment = {
+    const find = (name: string, version: string): RunningVersion | undefined =>
+      this.#records.get(name)?.ready(version);
+    const ofEnsembles = { find, holds: this.#holds, classifier: options.classifier };
+    const environment: LoadEnvironment = {
       startVersion: async (source) => {
         this.#checkOpen(); // it may have waited long for its slot
-        return startVersion(source);
+        return isEnsemble(source.config)
+          ? startEnsemble(source, ofEnsembles)
+          : startVersion(source);
       },
       slots: new Slots(options.loadThreadCount),
       log,
     };
+    const shared = {
+      environment,
+      find,
+      record: (name: string) => this.#recordOf(name),
+      control: <T>(name: string, task: () => Promise<T>) => this.#control(name, task),
+    };
+    this.#ensembles = new Ensembles(shared);
+    this.#loader = new ModelLoader({
+      ...shared,
+      repository,
+      ensembles: this.#ensembles,
+      failed: (name) => this.#forgetGone(name).catch(ignore),
+    });
     this.#log = log;
     this.#watch = new RepositoryWatch(repository);
   }
@@ -71,16 +99,11 @@ export class ModelLifecycle {
   /** Loads what the mode says; resolves when all of it is loaded or has failed. Rejects if no repository can be read. */
   async start(): Promise<readonly LoadFailure[]> {
     const names = await this.#initialNames();
-    const outcomes = await Promise.all(
-      names.map((name) =>
-        this.#control(name, () => this.#load(name)).then(
-          () => [],
-          (error: unknown) => [{ name, error: InferenceError.from(error) }],
-        ),
-      ),
-    );
+    for (const name of names) this.#asked.add(name);
+    const errors = await this.#loader.loadAll(names);
+    await this.#ensembles.align();
     if (this.#options.mode === "poll" && !this.#closing) this.#startWatch();
-    return outcomes.flat();
+    return [...errors].map(([name, error]) => ({ name, error }));
   }
 
   /** True from the moment it is told to end: from then on nobody finds a version. */
@@ -125,19 +148,14 @@ export class ModelLifecycle {
   async load(name: string, options: LoadOptions): Promise<void> {
     this.#checkExplicit();
     checkModelName(name);
-    await this.#control(name, () => this.#load(name, options));
+    await this.#load(name, options);
   }
 
   /** Resolves when no new request reaches the model; what it has taken it still answers. */
   async unload(name: string, options: UnloadOptions): Promise<void> {
     this.#checkExplicit();
-    const steps = this.versions(name).flatMap(
-      ({ model }) => model.config.ensembleScheduling?.step ?? [],
-    );
-    await this.#control(name, () => this.#unload(name));
-    if (!options.unloadDependents) return;
-    for (const step of new Set(steps.map(({ modelName }) => modelName)))
-      await this.#control(step, () => this.#unload(step));
+    await this.#takeOut(name, options.unloadDependents);
+    await this.#ensembles.align();
   }
 
   /** Loads nothing more; resolves when every version has answered what it had and has ended. */
@@ -165,8 +183,11 @@ export class ModelLifecycle {
 
   /** Returns at once, so that a model which takes long to load does not hide what happens to the others. */
   #follow({ changed, removed }: RepositoryChanges): void {
-    for (const name of changed) this.#control(name, () => this.#load(name)).catch(ignore);
-    for (const name of removed) this.#control(name, () => this.#unload(name)).catch(ignore);
+    for (const name of changed) this.#load(name, {}).catch(ignore);
+    for (const name of removed)
+      this.#control(name, () => this.#unload(name))
+        .then(() => this.#ensembles.align())
+        .catch(ignore);
   }
 
   #control<T>(name: string, task: () => Promise<T>): Promise<T> {
@@ -176,39 +197,31 @@ export class ModelLifecycle {
     });
   }
 
-  async #load(name: string, options: LoadOptions = {}): Promise<void> {
-    const record = this.#recordOf(name);
+  async #load(name: string, options: LoadOptions): Promise<void> {
+    this.#asked.add(name);
     try {
-      const model = await this.#read(record, options);
-      const again = options.config !== undefined;
-      await loadVersions(record, model, again, this.#environment).finally(() => model.release());
-    } catch (error) {
-      await this.#forgetGone(record).catch(ignore);
-      throw error;
+      await this.#loader.load(name, options);
+    } finally {
+      await this.#ensembles.align();
     }
   }
 
-  async #read(record: ModelRecord, options: LoadOptions): Promise<RepositoryModel> {
-    const { name } = record;
-    try {
-      return await this.#repository.read(name, options);
-    } catch (cause) {
-      const { message } = InferenceError.from(cause);
-      this.#log.error("model cannot be read from its repository", { model: name, err: cause });
-      record.refused(message);
-      throw new InferenceError(
-        StatusCode.Internal,
-        `failed to load '${name}', failed to poll from model repository: ${message}`,
-        { cause },
-      );
-    }
+  /** @param andMembers what an ensemble is composed of goes with it, unless somebody else wants it */
+  async #takeOut(name: string, andMembers: boolean): Promise<void> {
+    const members = andMembers ? this.#ensembles.members(name) : [];
+    await this.#control(name, () => this.#unload(name));
+    for (const member of members)
+      if (!this.#asked.has(member) && !this.#ensembles.use(member))
+        await this.#takeOut(member, true);
   }
 
   async #unload(name: string): Promise<void> {
+    this.#asked.delete(name);
+    await this.#ensembles.forget(name);
     const record = this.#records.get(name);
     if (!record) return;
     const ended = record.serve([]);
-    ended.then(() => this.#tasks.run(name, () => this.#forgetGone(record))).catch(ignore);
+    ended.then(() => this.#tasks.run(name, () => this.#forgetGone(name))).catch(ignore);
   }
 
   #recordOf(name: string): ModelRecord {
@@ -220,14 +233,19 @@ export class ModelLifecycle {
   }
 
   /** Names come from clients: nothing stays behind of one that neither runs nor is in the repository. */
-  async #forgetGone(record: ModelRecord): Promise<void> {
-    if (!record.dormant || (await this.#repository.has(record.name))) return;
-    if (this.#records.get(record.name) === record) this.#records.delete(record.name);
+  async #forgetGone(name: string): Promise<void> {
+    const record = this.#records.get(name);
+    if (!record?.dormant || (await this.#repository.has(name))) return;
+    if (this.#records.get(name) !== record) return;
+    this.#records.delete(name);
+    this.#asked.delete(name);
+    await this.#ensembles.forget(name);
   }
 
   #retire(name: string, loaded: LoadedVersion): Promise<void> {
     const about = { model: name, version: String(loaded.version) };
     const ended = (async () => {
+      await this.#holds.free(loaded.running);
       await loaded.running.close();
       this.#log.info("model version is unloaded", about);
     })().catch((error: unknown) => {

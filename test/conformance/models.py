@@ -44,6 +44,31 @@ class TritonPythonModel:
             {outputs}
         )
 """
+SEQUENCE_MODEL_PY = """import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.sums = {}
+
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        given = {name: pb.get_input_tensor_by_name(request, name).as_numpy() for name in ("INPUT0", "START", "END", "READY", "CORRID")}
+        sequence, goes_on = given["CORRID"].item(), given["START"].item() == 0
+        self.sums[sequence] = given["INPUT0"] + (self.sums.get(sequence, 0) if goes_on else 0)
+        named = {"OUTPUT0": self.sums[sequence], "STARTED": given["START"], "ENDED": given["END"], "WAS_READY": given["READY"], "SEQUENCE": given["CORRID"]}
+        return pb.InferenceResponse([pb.Tensor(name, array) for name, array in named.items()])
+"""
+# Control inputs: the output that shows each, ONNX's element type and the config.
+SIGNALS = {
+    "START": ("STARTED", "INT32", "kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 7 ]"),
+    "END": ("ENDED", "FP32", "kind: CONTROL_SEQUENCE_END fp32_false_true: [ -1, 1 ]"),
+    "READY": ("WAS_READY", "BOOL", "kind: CONTROL_SEQUENCE_READY bool_false_true: [ false, true ]"),
+    "CORRID": ("SEQUENCE", "UINT64", "kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_UINT64"),
+}
+STATE = 'state [ { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ] initial_state: { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true name: "zero" } } ]'
 DELAY = "preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 400000"
 POLICY = "default_queue_policy { allow_timeout_override: true default_timeout_microseconds: 60000000 %s }"
 
@@ -70,7 +95,8 @@ class Model:
         for version, operation in self.versions.items():
             (folder / version).mkdir(parents=True, exist_ok=True)
             if backend == "python":
-                text = "raise RuntimeError('no model here')" if self.broken else MODEL_PY.replace("{outputs}", PYTHON[operation])
+                text = SEQUENCE_MODEL_PY if operation == "sequence" else MODEL_PY.replace("{outputs}", PYTHON[operation])
+                text = "raise RuntimeError('no model here')" if self.broken else text
                 (folder / version / "model.py").write_text(text)
             else:
                 (folder / version / "model.onnx").write_bytes(b"no model here" if self.broken else self.graph(operation))
@@ -108,6 +134,121 @@ class Model:
         return model.SerializeToString()
 
 
+class Ensemble:
+    """A graph of other models. A step is a model, the tensors that it reads by input, and those that it writes by output."""
+
+    def __init__(self, name, steps, **options):
+        self.name, self.steps = name, steps
+        self.inputs = options.get("inputs", {"IN": "2"})
+        self.outputs = options.get("outputs", {"OUT": "2"})
+        self.max_batch_size = options.get("max_batch_size", 8)
+        self.output_settings = options.get("output_settings", "")
+        self.labels = options.get("labels", "")
+
+    def write(self, directory, backend):
+        """Writes config and the empty version below the repository `directory`."""
+        (directory / self.name / "1").mkdir(parents=True, exist_ok=True)
+        (directory / self.name / "config.pbtxt").write_text(self.config())
+        if self.labels:
+            (directory / self.name / "labels.txt").write_text(self.labels)
+
+    def config(self):
+        tensor = 'name: "%s" data_type: TYPE_FP32 dims: [ %s ]'
+        lines = [
+            f'name: "{self.name}" platform: "ensemble" max_batch_size: {self.max_batch_size}',
+            *[f"input [ {{ {tensor % pair} }} ]" for pair in self.inputs.items()],
+            *[f"output [ {{ {tensor % pair} {self.output_settings} }} ]" for pair in self.outputs.items()],
+            "ensemble_scheduling {",
+            *[self.step(*step) for step in self.steps],
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def step(self, model, reads, writes, version=-1):
+        maps = [f'input_map {{ key: "{key}" value: "{value}" }}' for key, value in reads.items()]
+        maps += [f'output_map {{ key: "{key}" value: "{value}" }}' for key, value in writes.items()]
+        return f'  step {{ model_name: "{model}" model_version: {version} {" ".join(maps)} }}'
+
+
+def doubling(source, target, model="double"):
+    """A step that doubles."""
+    return (model, {"INPUT0": source}, {"OUTPUT0": target})
+
+
+def ensembles():
+    """Ensembles, and the models that only they need."""
+    yield Model("double", dims="2", operation="double")
+    yield Model("double_any", dims="-1", operation="double")
+    yield Model("double_one", dims="2", operation="double", max_batch_size=0)
+    yield Model("sum", dims="2", operation="add_sub")
+    chain = [doubling("IN", "doubled"), ("sum", {"INPUT0": "doubled", "INPUT1": "IN"}, {"OUTPUT0": "OUT"})]
+    yield Ensemble("ensemble_chain", chain)
+    yield Ensemble("ensemble_fan", [
+        doubling("IN", "doubled"), doubling("doubled", "fourfold", "double_any"),
+        ("sum", {"INPUT0": "fourfold", "INPUT1": "doubled"}, {"OUTPUT0": "SUM", "OUTPUT1": "DIFFERENCE"}),
+    ], outputs={"SUM": "2", "DIFFERENCE": "2"})
+    yield Ensemble("ensemble_nested", [("ensemble_chain", {"IN": "IN"}, {"OUT": "threefold"}), doubling("threefold", "OUT")])
+    yield Ensemble("ensemble_first", [("versions", {"INPUT0": "IN"}, {"OUTPUT0": "OUT"}, 1)])
+    yield Ensemble("ensemble_latest", [doubling("IN", "OUT", "versions")])
+    yield Ensemble("ensemble_waiting", [doubling("IN", "OUT", "waiting")])
+    yield Ensemble("ensemble_any", [doubling("IN", "OUT")], inputs={"IN": "-1"})
+    yield Ensemble("ensemble_unbatched", [doubling("IN", "OUT")], max_batch_size=0)
+    yield Ensemble("ensemble_mixed", [doubling("IN", "doubled", "double_one"), doubling("doubled", "OUT")])
+    yield Ensemble("ensemble_labels", [doubling("IN", "OUT")], output_settings='label_filename: "labels.txt"', labels="low\nhigh\n")
+    yield Model("spare_double", operation="double")
+    yield Ensemble("spare_ensemble", [doubling("IN", "doubled", "spare_double"), doubling("doubled", "OUT", "spare_double")])
+    yield Ensemble("spare_outer", [("spare_ensemble", {"IN": "IN"}, {"OUT": "OUT"})])
+    yield from broken_ensembles()
+
+
+def broken_ensembles():
+    """Ensembles that cannot be loaded, each for a reason of its own."""
+    yield Model("broken_part", dims="2", broken=True)
+    yield Ensemble("broken_ensemble_nobody", [doubling("IN", "OUT", "nobody")])
+    yield Ensemble("broken_ensemble_member", [doubling("IN", "OUT", "broken_part")])
+    yield Ensemble("broken_ensemble_version", [("versions", {"INPUT0": "IN"}, {"OUTPUT0": "OUT"}, 9)])
+    yield Ensemble("broken_ensemble_input", [("double", {"INPUT": "IN"}, {"OUTPUT0": "OUT"})])
+    yield Ensemble("broken_ensemble_open", [("sum", {"INPUT0": "IN"}, {"OUTPUT0": "OUT"})])
+    yield Ensemble("broken_ensemble_output", [("double", {"INPUT0": "IN"}, {"OUTPUT": "OUT"})])
+    yield Ensemble("broken_ensemble_type", [doubling("IN", "OUT", "number")])
+    yield Ensemble("broken_ensemble_shape", [doubling("IN", "OUT", "fixed")])
+    yield Ensemble("broken_ensemble_between", [doubling("IN", "doubled"), doubling("doubled", "OUT", "fixed")], outputs={"OUT": "16"})
+    yield Ensemble("broken_ensemble_batch", [doubling("IN", "OUT")], max_batch_size=9)
+    yield Ensemble("broken_ensemble_circle", [("sum", {"INPUT0": "IN", "INPUT1": "b"}, {"OUTPUT0": "a", "OUTPUT1": "OUT"}), doubling("a", "b")])
+    yield Ensemble("broken_ensemble_self", [("broken_ensemble_self", {"IN": "IN"}, {"OUT": "OUT"})])
+
+
+class SequenceModel(Model):
+    """Adds up what comes in a sequence and shows its control inputs. As a graph it leaves the sum to the server, as implicit state."""
+
+    def __init__(self, name, strategy="", max_batch_size=4, idle_seconds=60):
+        super().__init__(name, dims="1", max_batch_size=max_batch_size, operation="sequence")
+        self.strategy, self.idle_seconds = strategy, idle_seconds
+
+    def config(self, backend):
+        controls = [f'control_input [ {{ name: "{name}" control [ {{ {control} }} ] }} ]' for name, (_, _, control) in SIGNALS.items()]
+        state = [] if backend == "python" else [STATE]
+        idle = f"max_sequence_idle_microseconds: {int(self.idle_seconds * 1e6)}"
+        shown = [f'output [ {{ name: "{output}" data_type: TYPE_{datatype} dims: [ 1 ] }} ]' for output, datatype, _ in SIGNALS.values()]
+        batching = "\n".join([self.strategy, idle, *controls, *state])
+        return super().config(backend) + "\n".join([*shown, f"sequence_batching {{\n{batching}\n}}"]) + "\n"
+
+    def graph(self, operation):
+        def info(name, datatype):
+            return helper.make_tensor_value_info(name, TensorProto.DataType.Value(ONNX_TYPES.get(datatype, datatype)), [None, 1])
+
+        nodes = [("Add", ["INPUT0", "SUM_IN"], ["SUM_OUT"]), ("Identity", ["SUM_OUT"], ["OUTPUT0"])]
+        inputs, outputs = [info(name, "FP32") for name in ("INPUT0", "SUM_IN")], [info(name, "FP32") for name in ("OUTPUT0", "SUM_OUT")]
+        for name, (output, datatype, _) in SIGNALS.items():
+            nodes.append(("Identity", [name], [output]))
+            inputs.append(info(name, datatype))
+            outputs.append(info(output, datatype))
+        graph = helper.make_graph([helper.make_node(*node) for node in nodes], self.name, inputs, outputs)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.checker.check_model(model)
+        return model.SerializeToString()
+
+
 def models():
     """All of them. Those whose names begin with `spare` or `broken` are not loaded when the server starts."""
     yield from (Model(f"identity_{datatype}", datatype) for datatype in DATATYPES)
@@ -125,11 +266,16 @@ def models():
     yield Model("latest", dims="2", versions={"1": "identity", "2": "double"})
     yield Model("waiting", settings=f"dynamic_batching {{ {DELAY} {POLICY % ''} }}")
     yield Model("crowded", settings=f"dynamic_batching {{ {DELAY} {POLICY % 'max_queue_size: 1'} }}")
+    yield SequenceModel("sequence_direct", "direct { }")
+    yield SequenceModel("sequence_oldest", "oldest { max_candidate_sequences: 8 }")
+    yield SequenceModel("sequence_single", max_batch_size=1)
+    yield SequenceModel("sequence_hasty", idle_seconds=0.3)
     yield Model("spare", dims="2")
     yield Model("spare_files", dims="2")
     yield Model("broken", dims="2", broken=True)
     yield Model("broken_policy", dims="2", settings="dynamic_batching { preferred_batch_size: [ 16 ] }")
     yield Model("broken_versions", dims="2", settings="version_policy { specific { versions: [ 7 ] } }")
+    yield from ensembles()
 
 
 if __name__ == "__main__":

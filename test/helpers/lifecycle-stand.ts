@@ -19,7 +19,14 @@ export class LifecycleStand {
     this.lifecycle = new ModelLifecycle(
       new ModelRepository(stores),
       this.versions.start,
-      { mode: "explicit", pollSeconds: 0.01, loadModels: [], loadThreadCount: 4, ...options },
+      {
+        mode: "explicit",
+        pollSeconds: 0.01,
+        loadModels: [],
+        loadThreadCount: 4,
+        classifier: () => Promise.resolve((scheduler) => scheduler),
+        ...options,
+      },
       this.log,
     );
   }

@@ -124,11 +124,10 @@ describe("versionStarter", () => {
     maxSequenceIdleMicroseconds: 0,
     controlInput: [],
     state: [],
-    iterativeSequence: false,
+    iterativeSequence: true,
   };
   const unsupported: [string, Partial<ModelConfig>][] = [
-    ["sequence_batching", { sequenceBatching: sequence }],
-    ["ensemble_scheduling", { ensembleScheduling: { step: [], maxInflightRequests: 0 } }],
+    ["sequence_batching.iterative_sequence", { sequenceBatching: sequence }],
     ["model_transaction_policy.decoupled", { modelTransactionPolicy: { decoupled: true } }],
     [
       "input.allow_ragged_batch",

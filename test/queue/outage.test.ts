@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
-import { names } from "../../queue/names.ts";
+import { names, queueName } from "../../queue/names.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { QueueStand, send, sourceOf } from "../helpers/queue-stand.ts";
+import { QueueStand, type StandGateway, send, sourceOf } from "../helpers/queue-stand.ts";
 import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
 import type { SentRequest } from "../helpers/requests.ts";
 
@@ -18,8 +18,7 @@ describe("the queue, when Redis goes away", () => {
     const gateway = await stand.gateway();
     const version = await stand.serve(gateway);
     const sent = [send(version), send(version)];
-    const envelope = names.envelope(stand.pool, `${gateway.name}-0`);
-    await eventually(async () => expect(await stand.commands.exists(envelope)).toBe(1));
+    await untilSent(stand, gateway);
     await redis.kill();
     await redis.restart();
     const worker = await stand.poolWorker();
@@ -51,8 +50,7 @@ describe("the queue, when Redis goes away", () => {
     const gateway = await stand.gateway();
     const version = await stand.serve(gateway);
     const waiting = send(version);
-    const envelope = names.envelope(stand.pool, `${gateway.name}-0`);
-    await eventually(async () => expect(await stand.commands.exists(envelope)).toBe(1));
+    await untilSent(stand, gateway);
     await redis.kill();
     await redis.restart();
     const worker = await stand.poolWorker();
@@ -122,4 +120,12 @@ async function finishAll(
     for (; finished < worker.executions.length; finished++) worker.executions[finished]?.finish();
     expect(sent.every(({ sink }) => sink.ended)).toBe(true);
   });
+}
+
+/** The gateway knows that its first envelope and the envelope's job are in Redis. */
+async function untilSent({ pool, commands }: QueueStand, gateway: StandGateway): Promise<void> {
+  const job = `${names.queuePrefix(pool)}:${queueName}:${gateway.name}-0`;
+  await eventually(async () => expect(await commands.exists(job)).toBe(1));
+  // Its answer comes behind the one to the job.
+  await gateway.redis.commands.ping();
 }

@@ -4,8 +4,15 @@ import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import { turn } from "../../helpers/fake-clock.ts";
 import type { SchedulerStand } from "../../helpers/scheduler-stand.ts";
 
-/** What every scheduler owes its requests. The stand's model runs one item at a time on one instance. */
-export function schedulerCases(createStand: () => SchedulerStand): void {
+/**
+ * What every scheduler owes its requests. The stand's model runs one item at a time on one instance.
+ *
+ * @param timeoutText of a request by its label
+ */
+export function schedulerCases(
+  createStand: () => SchedulerStand,
+  timeoutText = (label: string): string => `${label}Request timeout expired`,
+): void {
   it("runs requests in the order in which they came", async () => {
     const stand = createStand();
     await stand.send("a", "b", "c");
@@ -53,8 +60,7 @@ export function schedulerCases(createStand: () => SchedulerStand): void {
   it("passes an execution's error to its requests and goes on", async () => {
     const stand = createStand();
     const [a, b] = await stand.send("a", "b");
-    stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
-    await turn();
+    await failFirst(stand);
     expect(a?.sink.error).toMatchObject({ code: "INTERNAL", message: "no luck" });
     expect(b?.sink.ended).toBe(false);
     expect(stand.ran).toEqual(["a", "b"]);
@@ -104,11 +110,11 @@ export function schedulerCases(createStand: () => SchedulerStand): void {
     await stand.clock.advance(2.4);
     expect(c.sink.ended).toBe(false);
     await stand.clock.advance(0.1);
-    const message = "[request id: <id_unknown>] Request timeout expired";
+    const message = timeoutText("[request id: <id_unknown>] ");
     expect(c.sink.error).toMatchObject({ code: "UNAVAILABLE", message });
     expect(b.sink.ended).toBe(false);
     await stand.clock.advance(2.5);
-    expect(b.sink.error?.message).toBe("[request id: b] Request timeout expired");
+    expect(b.sink.error?.message).toBe(timeoutText("[request id: b] "));
     await stand.finish(0);
     expect(stand.ran).toEqual(["a", "d"]);
     expect(d.sink.ended).toBe(false);
@@ -173,8 +179,7 @@ export function schedulerCases(createStand: () => SchedulerStand): void {
     await turn();
     await stand.clock.advance(1);
     expect(late.sink.ended).toBe(true);
-    stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
-    await turn();
+    await failFirst(stand);
     await stand.finish(1);
     expect(stand.statistics.observe()).toMatchObject({
       pending: 0,
@@ -182,4 +187,11 @@ export function schedulerCases(createStand: () => SchedulerStand): void {
       failures: { REJECTED: 1, CANCELED: 1, BACKEND: 1, OTHER: 0 },
     });
   });
+}
+
+/** Lets the first execution fail, and then those run that waited for it. */
+async function failFirst({ instances }: SchedulerStand): Promise<void> {
+  instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
+  await turn();
+  await turn();
 }

@@ -98,6 +98,11 @@ describe("checkEnsemble", () => {
       [step("x", "y"), step("x", "a")],
       "ensemble tensor 'a' is unused in ensemble 'm'",
     ],
+    [
+      "an output that waits for a circle",
+      [step("x", "c"), step("b", "y"), step("a", "b"), step("b", "a")],
+      "output 'y' for ensemble 'm' is not written: at least one of its depending tensors, 'b', is not connected",
+    ],
     // Our own text: the reference calls a tensor of the circle unused.
     [
       "a circle",

@@ -330,17 +330,4 @@ describe("ModelLifecycle unloading", () => {
     stand.directory.remove("m");
     expect(await stand.index("m")).toEqual([]);
   });
-
-  it("unloads what an ensemble is composed of only when it is asked to", async () => {
-    const step = 'ensemble_scheduling { step { model_name: "m" model_version: -1 } }';
-    stand.directory.write("e/config.pbtxt", `platform: "ensemble"\n${step}`);
-    stand.directory.write("e/1/model.onnx", "an ensemble");
-    await load("m");
-    await load("e");
-    await unload("e");
-    expect(stand.answer("m")).toBe("1: one");
-    await load("e");
-    await stand.lifecycle.unload("e", { unloadDependents: true });
-    expect(stand.answer("m")).toContain("has no available versions");
-  });
 });

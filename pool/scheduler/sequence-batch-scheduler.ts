@@ -1,0 +1,290 @@
+import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
+import { requestLabel } from "../../protocol/request-label.ts";
+import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
+import { Alarm } from "../../serving/alarm.ts";
+import type { Clock } from "../../serving/clock.ts";
+import { DeadlineHeap } from "../../serving/deadline-heap.ts";
+import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
+import { maxWaiting, type PendingRequest, type Scheduler } from "../../serving/scheduler.ts";
+import type { FailureReason } from "../../telemetry/model-observation.ts";
+import type { SchedulerOptions } from "./queue-scheduler.ts";
+import type { SequenceBatcher, SequenceKeeper } from "./sequence-batcher.ts";
+import { DirectSequenceBatcher } from "./sequence-direct.ts";
+import type { SequenceModel } from "./sequence-model.ts";
+import { OldestSequenceBatcher } from "./sequence-oldest.ts";
+import { newSequence, type Sequence, type SequenceId } from "./sequence.ts";
+
+/** The scheduler of a model with `sequence_batching`. */
+export function sequenceBatchScheduler(model: SequenceModel, options: SchedulerOptions): Scheduler {
+  return new SequenceBatchScheduler(model, options);
+}
+
+const noDelay = { maxQueueDelayMicroseconds: 0, minimumSlotUtilization: 0 };
+
+/**
+ * Knows the sequences of a model: which are open, which have a slot on an instance, and which wait for one. When a slot
+ * gets free the sequence that has waited longest moves in; the batcher of the instance does the rest.
+ */
+class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
+  readonly #statistics: ModelStatisticsRecorder;
+  readonly #clock: Clock;
+  readonly #maxIdleMilliseconds: number;
+  readonly #batchers: readonly SequenceBatcher[];
+  /** Those that a request without START may belong to. */
+  readonly #open = new Map<SequenceId, Sequence>();
+  /** Those without a slot, in the order of their first requests. */
+  readonly #backlog = new Set<Sequence>();
+  /** Of those in the backlog that may not wait for ever, and of those that have a slot and are idle. */
+  readonly #deadlines = new DeadlineHeap<Sequence>();
+  readonly #alarm: Alarm;
+  #waiting = 0;
+  #inflight = 0;
+  #stopping = false;
+  #drained: () => void = () => {};
+
+  constructor(model: SequenceModel, options: SchedulerOptions) {
+    const { batching } = model;
+    const { instances, statistics, clock } = options;
+    this.#statistics = statistics;
+    this.#clock = clock;
+    this.#maxIdleMilliseconds = batching.maxSequenceIdleMicroseconds / 1000;
+    this.#alarm = new Alarm(clock, () => this.#endLate());
+    this.#batchers = instances.instances.map((instance) => {
+      const all = { model, keeper: this, instance, statistics, clock };
+      return batching.oldest
+        ? new OldestSequenceBatcher(all, batching.oldest)
+        : new DirectSequenceBatcher(all, batching.direct ?? noDelay);
+    });
+    instances.onRoom(() => {
+      for (const batcher of this.#batchers) batcher.hasRoom();
+    });
+  }
+
+  get inflight(): number {
+    return this.#inflight;
+  }
+
+  enqueue(pending: PendingRequest): void {
+    const refusal = this.#busy(pending) ?? sequenceError(pending.request, this.#open);
+    if (refusal) {
+      pending.sink.fail(refusal);
+      return;
+    }
+    const sequence = this.#sequenceOf(pending.request);
+    sequence.waiting.push(pending);
+    this.#waiting++;
+    this.#inflight++;
+    this.#statistics.enqueued();
+    if (sequence.batcher) this.#setDeadline(sequence, Infinity);
+    else this.#findSlot(sequence, pending);
+    pending.call.onCancel((reason) => this.#cancel(sequence, pending, reason));
+    sequence.batcher?.wake(sequence);
+  }
+
+  stop(): Promise<void> {
+    this.#stopping = true;
+    // Nobody can go on with those that are idle.
+    for (const { slots } of this.#batchers) {
+      for (const sequence of slots.sequences) if (sequence) this.#goOn(sequence);
+    }
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+      this.#endWhenDrained();
+    });
+  }
+
+  take(sequence: Sequence): PendingRequest {
+    const pending = sequence.waiting.shift();
+    if (!pending) throw new Error("a sequence without a waiting request was to run");
+    pending.call.onCancel(undefined);
+    // Whatever becomes of a first request: what was before it is over.
+    if (pending.request.sequence?.start) sequence.states = undefined;
+    sequence.running = true;
+    this.#waiting--;
+    this.#statistics.dequeued(1);
+    return pending;
+  }
+
+  answered(sequence: Sequence, error?: InferenceError): void {
+    sequence.running = false;
+    this.#inflight--;
+    if (error?.code === StatusCode.Unavailable) this.#endLost(sequence, error);
+    // It was given up after its turn had come: without it, what follows would be another sequence.
+    else if (error?.code === StatusCode.Cancelled) this.#cut(sequence, 0, "CANCELED", cancelled);
+    else {
+      sequence.begun = true;
+      this.#goOn(sequence);
+    }
+    this.#endWhenDrained();
+  }
+
+  #busy({ request }: PendingRequest): InferenceError | undefined {
+    if (!this.#stopping && this.#waiting < maxWaiting) return undefined;
+    this.#statistics.failed("REJECTED", 0);
+    return new InferenceError(
+      StatusCode.Unavailable,
+      requestLabel(request.id) +
+        (this.#stopping
+          ? `model '${request.modelName}' is being unloaded`
+          : "Exceeds maximum queue size"),
+    );
+  }
+
+  /** A START within an open sequence begins it anew, in its place. */
+  #sequenceOf({ sequence: given }: ValidInferenceRequest): Sequence {
+    const id = given?.id ?? 0n;
+    const sequence = this.#open.get(id) ?? newSequence(id);
+    if (given?.end) this.#close(sequence);
+    else this.#open.set(id, sequence);
+    return sequence;
+  }
+
+  /** Nothing more is taken for it; what waits of it still runs. */
+  #close(sequence: Sequence): void {
+    sequence.ended = true;
+    if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id);
+  }
+
+  #findSlot(sequence: Sequence, pending: PendingRequest): void {
+    let least: SequenceBatcher | undefined;
+    let lowest = Infinity;
+    for (const batcher of this.#batchers) {
+      const { free } = batcher.slots;
+      if (free < lowest) [least, lowest] = [batcher, free];
+    }
+    if (least) {
+      this.#giveSlot(sequence, least);
+      return;
+    }
+    const { timeoutMicroseconds } = pending.request;
+    this.#backlog.add(sequence);
+    // The earliest timeout among its requests is the timeout of them all.
+    if (timeoutMicroseconds > 0) {
+      const deadline = pending.enqueuedAt + timeoutMicroseconds / 1000;
+      this.#setDeadline(sequence, Math.min(deadline, sequence.deadline));
+    }
+  }
+
+  #giveSlot(sequence: Sequence, batcher: SequenceBatcher): void {
+    this.#setDeadline(sequence, Infinity);
+    sequence.batcher = batcher;
+    batcher.slots.take(sequence);
+  }
+
+  /** What comes after a request has left a sequence: the next one, an end, or idleness. */
+  #goOn(sequence: Sequence): void {
+    if (sequence.running) return;
+    if (sequence.waiting.length > 0) sequence.batcher?.wake(sequence);
+    else if (sequence.ended || this.#stopping) this.#release(sequence);
+    else this.#setDeadline(sequence, this.#clock.now() + this.#maxIdleMilliseconds);
+  }
+
+  #release(sequence: Sequence): void {
+    const { batcher } = sequence;
+    this.#setDeadline(sequence, Infinity);
+    this.#backlog.delete(sequence);
+    if (!batcher) return;
+    sequence.batcher = undefined;
+    batcher.slots.release(sequence);
+    const [next] = this.#backlog;
+    if (!next) return;
+    this.#backlog.delete(next);
+    this.#giveSlot(next, batcher);
+    batcher.wake(next);
+  }
+
+  #cancel(sequence: Sequence, pending: PendingRequest, reason: InferenceError): void {
+    // As in the reference: what stands before it in a slot still runs, of a sequence without a slot nothing does.
+    const from = sequence.batcher ? sequence.waiting.indexOf(pending) : 0;
+    this.#cut(sequence, from, "CANCELED", reason);
+    this.#endWhenDrained();
+  }
+
+  /** Ends a sequence before the given one of its waiting requests: that one and all after it fail. */
+  #cut(sequence: Sequence, from: number, reason: FailureReason, cause: InferenceError): void {
+    this.#close(sequence);
+    for (const pending of sequence.waiting.splice(from)) this.#drop(pending, reason, cause);
+    this.#goOn(sequence);
+  }
+
+  #drop(
+    { request, call, sink, enqueuedAt }: PendingRequest,
+    reason: FailureReason,
+    cause: InferenceError,
+  ): void {
+    call.onCancel(undefined);
+    this.#waiting--;
+    this.#inflight--;
+    this.#statistics.dequeued(1);
+    this.#statistics.failed(reason, this.#clock.now() - enqueuedAt);
+    const label = reason === "CANCELED" ? requestLabel(request.id) : "";
+    sink.fail(new InferenceError(cause.code, label + cause.message, { cause }));
+  }
+
+  /** The instance is gone, and with it all that it knew of its sequences: none of these may go on elsewhere. */
+  #endLost(failed: Sequence, cause: InferenceError): void {
+    const lost = failed.batcher?.slots.sequences ?? [];
+    for (const sequence of lost.filter((one) => one === failed || one?.begun)) {
+      if (sequence) this.#cut(sequence, 0, "BACKEND", cause);
+    }
+  }
+
+  #setDeadline(sequence: Sequence, deadline: number): void {
+    if (deadline === sequence.deadline) return;
+    this.#deadlines.remove(sequence);
+    sequence.deadline = deadline;
+    if (deadline === Infinity) return;
+    this.#deadlines.add(sequence);
+    this.#alarm.set(deadline, this.#clock.now());
+  }
+
+  /** Ends what has been idle for too long, and what has waited too long for a slot. */
+  #endLate(): void {
+    const now = this.#clock.now();
+    for (
+      let { first } = this.#deadlines;
+      first && first.deadline <= now;
+      { first } = this.#deadlines
+    ) {
+      this.#cut(first, 0, "REJECTED", expired);
+    }
+    const { first } = this.#deadlines;
+    if (first) this.#alarm.set(first.deadline, now);
+    this.#endWhenDrained();
+  }
+
+  #endWhenDrained(): void {
+    if (!this.#stopping || this.#inflight > 0) return;
+    this.#alarm.cancel();
+    for (const batcher of this.#batchers) batcher.close();
+    this.#drained();
+  }
+}
+
+const cancelled = new InferenceError(StatusCode.Cancelled, "request was cancelled");
+const expired = new InferenceError(
+  StatusCode.Unavailable,
+  "timeout of the corresponding sequence has been expired",
+);
+
+/** Why a request is none that could run in a sequence, in the reference's words; it counts no failure either. */
+function sequenceError(
+  { modelName, batchSize, sequence }: ValidInferenceRequest,
+  open: ReadonlyMap<SequenceId, Sequence>,
+): InferenceError | undefined {
+  if (batchSize > 1) {
+    return invalidArgument(
+      `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
+    );
+  }
+  if (!sequence?.id) {
+    return invalidArgument(
+      `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
+    );
+  }
+  if (sequence.start || open.has(sequence.id)) return undefined;
+  return invalidArgument(
+    `inference request for sequence ${sequence.id} to model '${modelName}' must specify the START flag on ` +
+      "the first request of the sequence",
+  );
+}

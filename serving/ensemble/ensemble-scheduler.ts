@@ -1,0 +1,79 @@
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { requestLabel } from "../../protocol/request-label.ts";
+import type { ServedModel } from "../../protocol/served-model.ts";
+import type { Clock } from "../clock.ts";
+import type { ModelStatisticsRecorder } from "../model-statistics.ts";
+import type { RunningVersion } from "../running-version.ts";
+import { maxWaiting, type PendingRequest, type Scheduler } from "../scheduler.ts";
+import { EnsembleRun } from "./ensemble-run.ts";
+import { type EnsemblePlan, planEnsemble } from "./plan.ts";
+
+export interface EnsembleSchedulerOptions {
+  readonly statistics: ModelStatisticsRecorder;
+  readonly clock: Clock;
+}
+
+/** Runs requests through the steps of an ensemble; when each step runs is for its model's own scheduler to decide. */
+export class EnsembleScheduler implements Scheduler {
+  readonly #model: ServedModel;
+  readonly #members: readonly RunningVersion[];
+  readonly #options: EnsembleSchedulerOptions;
+  readonly #wholePlan: EnsemblePlan;
+  #inflight = 0;
+  #stopping = false;
+  #drained: () => void = () => {};
+
+  /** @param members the version that runs each step */
+  constructor(
+    model: ServedModel,
+    members: readonly RunningVersion[],
+    options: EnsembleSchedulerOptions,
+  ) {
+    this.#model = model;
+    this.#members = members;
+    this.#options = options;
+    this.#wholePlan = this.#plan(model.config.output);
+  }
+
+  get inflight(): number {
+    return this.#inflight;
+  }
+
+  enqueue(pending: PendingRequest): void {
+    const obstacle = this.#obstacle();
+    if (obstacle !== undefined) {
+      const { statistics, clock } = this.#options;
+      statistics.failed("REJECTED", clock.now() - pending.enqueuedAt);
+      const message = requestLabel(pending.request.id) + obstacle;
+      pending.sink.fail(new InferenceError(StatusCode.Unavailable, message));
+      return;
+    }
+    this.#inflight++;
+    const { outputs } = pending.request;
+    const all = outputs.length === 0 || outputs.length === this.#model.config.output.length;
+    const plan = all ? this.#wholePlan : this.#plan(outputs);
+    const done = (): void => this.#answered();
+    new EnsembleRun(pending, plan, { ...this.#options, model: this.#model, done }).start();
+  }
+
+  stop(): Promise<void> {
+    this.#stopping = true;
+    if (this.#inflight === 0) return Promise.resolve();
+    return new Promise((resolve) => (this.#drained = resolve));
+  }
+
+  #plan(outputs: readonly { readonly name: string }[]): EnsemblePlan {
+    const names = outputs.map(({ name }) => name);
+    return planEnsemble(this.#model.config, this.#members, names);
+  }
+
+  #obstacle(): string | undefined {
+    if (this.#stopping) return `model '${this.#model.name}' is being unloaded`;
+    return this.#inflight >= maxWaiting ? "Exceeds maximum queue size" : undefined;
+  }
+
+  #answered(): void {
+    this.#inflight--;
+    if (this.#inflight === 0 && this.#stopping) this.#drained();
+  }
+}
