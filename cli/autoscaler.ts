@@ -11,6 +11,7 @@ import { Lease } from "../redis/lease.ts";
 import { autoscalerMetrics } from "../telemetry/autoscaler-metrics.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { MetricsRegistry } from "../telemetry/registry.ts";
+import { requireModels } from "./check-settings.ts";
 import { childCommand } from "./child-command.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
@@ -34,6 +35,7 @@ export async function autoscaler(read: ReadSettings, args: readonly string[]): P
   const { settings } = read;
   const log = await startLog(read, "autoscaler");
   const { pools } = await readPools(settings);
+  if (pools.some(({ scaler }) => scaler.kind === "process")) requireModels(settings);
   const redis = await connectRedis(settings, log);
   const poolNames = pools.map(({ name }) => name);
   const observer = await redisObserver(poolNames, redis.commands, redis.subscriber);

@@ -2,14 +2,12 @@ import { isIP } from "node:net";
 import { parseMetricsConfig } from "../telemetry/metrics-config.ts";
 import { parseBackendConfig } from "./backend-config.ts";
 import { restrictionsOf } from "./restriction.ts";
+import { readS3Location } from "./s3-settings.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Throws for flags that do not go together or hold settings nobody knows, with what to do about it. */
 export function checkSettings(settings: Settings): void {
-  if (settings.modelRepository.length === 0) {
-    throw new UsageError("--model-repository: given nothing, expected a folder of models");
-  }
   checkLoadModel(settings);
   checkTls(settings);
   checkAddresses(settings);
@@ -18,6 +16,13 @@ export function checkSettings(settings: Settings): void {
   restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol);
   parseBackendConfig(settings.backendConfig);
   parseMetricsConfig(settings.metricsConfig);
+  if (settings.jobStore !== undefined) readS3Location("job-store", settings.jobStore);
+}
+
+/** Throws when nothing says where models are. */
+export function requireModels({ modelRepository }: Settings): void {
+  if (modelRepository.length > 0) return;
+  throw new UsageError("--model-repository: given nothing, expected a folder of models, or s3://");
 }
 
 function checkLoadModel({ loadModel, modelControlMode }: Settings): void {

@@ -5,6 +5,7 @@ import { logDestinations } from "../telemetry/log-destination.ts";
 import { childCommand } from "./child-command.ts";
 import { startDevRedis } from "./dev-redis.ts";
 import { endSignal } from "./drain.ts";
+import { readPools } from "./pools.ts";
 import type { ReadSettings } from "./settings.ts";
 import { startLog } from "./start-log.ts";
 
@@ -15,6 +16,8 @@ import { startLog } from "./start-log.ts";
  * @returns the exit code of the gateway
  */
 export async function dev(read: ReadSettings, args: readonly string[]): Promise<number> {
+  // A mistake in the file is told once, and before anything runs.
+  await readPools(read.settings);
   const log = await startLog(read, "dev");
   const asked = endSignal();
   const redis = read.settings.redisUrl === undefined ? await startDevRedis() : undefined;

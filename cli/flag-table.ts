@@ -5,12 +5,12 @@ import { grpcFlags } from "./flags/grpc.ts";
 import { jobFlags } from "./flags/jobs.ts";
 import { httpFlags } from "./flags/http.ts";
 import { modelFlags } from "./flags/models.ts";
-import { poolFlags } from "./flags/pools.ts";
+import { defaultPoolFlags, poolFlags, poolWorkerFlags } from "./flags/pools.ts";
 import { logFlags, metricsFlags, traceFlags } from "./flags/observing.ts";
 import { s3Flags } from "./flags/s3.ts";
 import { serverFlags } from "./flags/server.ts";
 
-/** Every flag of `tidepool serve`, by the name that follows `--`: Triton's own ones and ours. */
+/** Every flag of every command, by the name that follows `--`: Triton's own ones and ours. */
 export const flagTable = {
   ...modelFlags,
   ...s3Flags,
@@ -21,6 +21,8 @@ export const flagTable = {
   ...traceFlags,
   ...serverFlags,
   ...poolFlags,
+  ...defaultPoolFlags,
+  ...poolWorkerFlags,
   ...jobFlags,
   ...autoscalerFlags,
   ...deviceFlags,
@@ -39,6 +41,8 @@ export const flagGroups: readonly (readonly [
   ["Logs", logFlags],
   ["Server", serverFlags],
   ["Queue and pools", poolFlags],
+  ["The only pool, when no file names pools", defaultPoolFlags],
+  ["One pool worker", poolWorkerFlags],
   ["Jobs", jobFlags],
   ["Autoscaler", autoscalerFlags],
   ["Traces", traceFlags],

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ModelControl, type ModelWish } from "../queue/model-control.ts";
 import { QueueEngine } from "../queue/queue-engine.ts";
 import { RemoteVersions } from "../queue/remote-versions.ts";
+import type { ModelRepository } from "../repository/model-repository.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import { systemClock } from "../serving/clock.ts";
 import { ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
@@ -26,6 +27,7 @@ export async function gateway(read: ReadSettings): Promise<number> {
   const { settings } = read;
   const log = await startLog(read, "gateway");
   const pools = await readPools(settings);
+  const { repository } = await openRepository(settings);
   const redis = await connectRedis(settings, log);
   const versions = await RemoteVersions.open({
     gateway: randomBytes(9).toString("base64url"),
@@ -33,21 +35,27 @@ export async function gateway(read: ReadSettings): Promise<number> {
     poolOf: (model) => poolOf(pools, model)?.name,
     redis,
     clock: systemClock,
+    onChange: () => repository.tellChanged(),
   });
-  const started = await startQueueEngine(settings, versions, redis, log);
+  const started = await startQueueEngine({ settings, repository, versions, redis, log });
   const code = await serveEngine(settings, log, started);
   await versions.close();
   disconnectRedis(redis);
   return code;
 }
 
+interface QueueEngineParts {
+  readonly settings: Settings;
+  readonly repository: ModelRepository;
+  readonly versions: RemoteVersions;
+  readonly redis: RedisConnections;
+  readonly log: Logger;
+}
+
 /** Makes the engine whose versions pool workers run; resolves when it has loaded what it loads at the start. */
-async function startQueueEngine(
-  settings: Settings,
-  versions: RemoteVersions,
-  { commands, subscriber }: RedisConnections,
-  log: Logger,
-): Promise<StartedEngine> {
+async function startQueueEngine(parts: QueueEngineParts): Promise<StartedEngine> {
+  const { settings, repository, versions, log } = parts;
+  const { commands, subscriber } = parts.redis;
   let engine: QueueEngine | undefined;
   const follow = async (wish: ModelWish): Promise<void> => {
     await engine?.follow(wish).catch((err: unknown) => {
@@ -59,7 +67,7 @@ async function startQueueEngine(
       ? await ModelControl.open(commands, subscriber, (wish) => void follow(wish))
       : undefined;
   const lifecycle = new ModelLifecycle(
-    (await openRepository(settings)).repository,
+    repository,
     (source) => versions.start(source, control?.generation(source.name) ?? 0),
     lifecycleOptions(settings),
     log,

@@ -1,3 +1,4 @@
+import { hasUseFor } from "./command-flags.ts";
 import { environmentName } from "./environment.ts";
 import { flagGroups } from "./flag-table.ts";
 import type { Flag } from "./flag.ts";
@@ -17,7 +18,7 @@ Commands
 Flags
   --help, --version
 
-tidepool serve --help lists the flags.
+tidepool <command> --help lists its flags.
 `;
 
 /**
@@ -27,13 +28,15 @@ tidepool serve --help lists the flags.
  */
 export function commandHelp(command: string, width: number): string {
   const lines = [
-    `Usage: tidepool ${command} --model-repository=<folder> [flags]`,
+    `Usage: tidepool ${command} --model-repository=<folder or s3://bucket/prefix> [flags]`,
     "",
     `Every flag is an environment variable, too: --http-port is ${environmentName("http-port")}.`,
     "The command line wins; several values of one flag stand between semicolons.",
   ];
   for (const [title, flags] of flagGroups) {
-    const working = Object.entries(flags).filter(([, flag]) => flag.status.kind === "works");
+    const working = Object.entries(flags).filter(
+      ([name, flag]) => flag.status.kind === "works" && hasUseFor(command, name),
+    );
     if (working.length > 0) lines.push("", title);
     for (const [name, flag] of working) lines.push(...describe(name, flag, width));
   }

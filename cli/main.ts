@@ -3,7 +3,8 @@ import path from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { defaultCacheDirectory } from "./cache-directory.ts";
 import { InferenceError } from "../protocol/error.ts";
-import { checkSettings } from "./check-settings.ts";
+import { checkSettings, requireModels } from "./check-settings.ts";
+import { checkCommandFlags } from "./command-flags.ts";
 import { commandHelp, programHelp } from "./help.ts";
 import { type ReadSettings, readSettings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
@@ -32,7 +33,10 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
   }
   if (args.includes("--help")) return print(commandHelp(name ?? "", process.stdout.columns || 100));
   const read = readSettings(args, process.env);
+  checkCommandFlags(name ?? "", args);
   checkSettings(read.settings);
+  // Who starts no pool worker needs no models.
+  if (name !== "autoscaler") requireModels(read.settings);
   return (await find())(read, args);
 }
 

@@ -4,10 +4,10 @@ import { LocalStore } from "../repository/local-store.ts";
 import { ModelCache, type ModelCacheCounters } from "../repository/model-cache.ts";
 import type { ModelStore } from "../repository/model-store.ts";
 import { S3Bucket } from "../repository/s3-bucket.ts";
-import { isS3Location, parseS3Location, type S3Location } from "../repository/s3-location.ts";
-import { defaultPatience } from "../repository/s3-retry.ts";
+import { isS3Location, type S3Location } from "../repository/s3-location.ts";
 import { S3Store } from "../repository/s3-store.ts";
 import { Slots } from "../repository/slots.ts";
+import { readS3Location, s3BucketOptions } from "./s3-settings.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -34,7 +34,8 @@ export async function openModelStores(
   const shared = { settings, environment, cache, slots: new Slots(downloadsAtOnce) };
   const stores: ModelStore[] = [];
   for (const place of settings.modelRepository) {
-    if (isS3Location(place)) stores.push(s3Store(locationOf(place), shared));
+    if (isS3Location(place))
+      stores.push(s3Store(readS3Location("model-repository", place), shared));
     else stores.push(await localStore(place, settings));
   }
   return { stores, cacheCounters: cache.counters };
@@ -57,49 +58,15 @@ async function localStore(folder: string, settings: Settings): Promise<ModelStor
   return new LocalStore(folder, settings.modelConfigName);
 }
 
-function locationOf(text: string): S3Location {
-  const location = parseS3Location(text);
-  if (location) return location;
-  throw new UsageError(
-    `--model-repository: given ${text}, expected s3://[http[s]://][host:port/]bucket[/prefix]`,
-  );
-}
-
 function s3Store(location: S3Location, { settings, environment, ...shared }: S3Environment) {
-  const { bucket, prefix } = location;
-  const endpoint =
-    location.endpoint ??
-    settings.s3Endpoint ??
-    environment["AWS_ENDPOINT_URL_S3"] ??
-    environment["AWS_ENDPOINT_URL"];
-  if (endpoint !== undefined && !/^https?:\/\//.test(endpoint))
-    throw new UsageError(`--s3-endpoint: given ${endpoint}, expected http:// or https://`);
+  const { prefix } = location;
+  const options = s3BucketOptions(location, settings, environment);
+  const { bucket, endpoint, patience } = options;
   return new S3Store({
-    transfer: {
-      bucket: new S3Bucket({
-        bucket,
-        endpoint,
-        region: regionOf(settings, environment, endpoint),
-        pathStyle: settings.s3PathStyle ?? endpoint !== undefined,
-        patience: defaultPatience,
-      }),
-      slots: shared.slots,
-      patience: defaultPatience,
-    },
+    transfer: { bucket: new S3Bucket(options), slots: shared.slots, patience },
     prefix,
     place: JSON.stringify([endpoint, bucket, prefix]),
     cache: shared.cache,
     configName: settings.modelConfigName,
   });
-}
-
-/** The SDK itself reads AWS_REGION and profiles, and not the variable that Triton and Amazon's other tools read. */
-function regionOf(
-  settings: Settings,
-  environment: NodeJS.ProcessEnv,
-  endpoint: string | undefined,
-): string | undefined {
-  const given = settings.s3Region ?? environment["AWS_REGION"] ?? environment["AWS_DEFAULT_REGION"];
-  // Servers other than Amazon's have no regions, and signatures need some name.
-  return given ?? (endpoint === undefined ? undefined : "us-east-1");
 }

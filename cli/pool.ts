@@ -12,8 +12,10 @@ import type { Logger } from "../telemetry/logger.ts";
 import { modelCacheCounters } from "../telemetry/model-cache-metrics.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
+import { jobObjects } from "./job-objects.ts";
 import { openRepository } from "./model-repository.ts";
 import type { Pool } from "./pool-file/pool.ts";
+import { usePoolDevice } from "./pool-device.ts";
 import { versionFinder } from "./pool-versions.ts";
 import { readPools } from "./pools.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
@@ -29,7 +31,8 @@ import { UsageError } from "./usage-error.ts";
 export async function pool(read: ReadSettings): Promise<number> {
   const { settings } = read;
   const log = await startLog(read, "pool");
-  const { name, memoryBudgetBytes, concurrency } = await poolOfSettings(settings);
+  const { name, device, memoryBudgetBytes, concurrency } = await poolOfSettings(settings);
+  await usePoolDevice(name, device);
   const id = settings.poolWorkerId || randomBytes(6).toString("base64url");
   const [{ repository, cacheCounters }, { redis, channel }, start] = await Promise.all([
     openRepository(settings),
@@ -52,6 +55,7 @@ export async function pool(read: ReadSettings): Promise<number> {
     concurrency,
     versions,
     counters,
+    objects: jobObjects(settings, redis.commands),
     clock: systemClock,
     log,
   });

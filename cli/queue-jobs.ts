@@ -6,6 +6,7 @@ import type { RemoteVersions } from "../queue/remote-versions.ts";
 import { checkRedis } from "../redis/checks.ts";
 import { connect, type Redis } from "../redis/connection.ts";
 import { redisUrlOf } from "./connect-redis.ts";
+import { jobObjects } from "./job-objects.ts";
 import { jobLimits } from "./job-limits.ts";
 import type { Settings } from "./settings.ts";
 
@@ -18,6 +19,7 @@ export async function queueJobs(
 ): Promise<Jobs> {
   return new GatewayJobs({
     commands,
+    objects: jobObjects(settings, commands),
     links: versions.links,
     linkOf: (model) => versions.linkOf(model),
     keyOf: (model) => versions.keyOf(model),

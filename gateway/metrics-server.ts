@@ -39,7 +39,13 @@ async function answer(
   } else if (request.method !== "GET" && request.method !== "HEAD") {
     response.writeHead(405, { allow: "GET, HEAD" }).end();
   } else {
-    const body = Buffer.from(await text());
+    // What is read from elsewhere may be away. Half of it would look as if the counters had begun anew.
+    const found = await text().catch(() => undefined);
+    if (found === undefined) {
+      response.writeHead(503, { "retry-after": "1" }).end();
+      return;
+    }
+    const body = Buffer.from(found);
     response.writeHead(200, {
       "content-type": prometheusContentType,
       "content-length": body.length,

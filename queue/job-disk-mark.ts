@@ -33,17 +33,20 @@ export class DiskMark {
   }
 
   async #wait(): Promise<void> {
-    const connection = this.#connection;
     // Redis waits for what this connection has written, and with it for all that came before.
-    const marked = connection.set(names.diskMark, "", "PX", 60_000);
-    const [answer] = await Promise.all([
-      connection.call("WAITAOF", "1", "0", String(longestMilliseconds)),
-      marked,
-    ]);
+    const marked = this.#mark();
+    const asked = this.#connection.call("WAITAOF", "1", "0", String(longestMilliseconds));
+    // Redis 8.0 says the same of a disk that has failed; but then it refuses to write.
+    const sound = this.#mark();
+    const [answer] = await Promise.all([asked, marked, sound]);
     if (Array.isArray(answer) && answer[0] === 1) return;
     throw new InferenceError(
       StatusCode.Unavailable,
       "the job could not be written to disk in time; it may run nevertheless",
     );
+  }
+
+  #mark(): Promise<unknown> {
+    return this.#connection.set(names.diskMark, "", "PX", 60_000);
   }
 }

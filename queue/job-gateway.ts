@@ -18,6 +18,7 @@ import type { DiskMark } from "./job-disk-mark.ts";
 import { newJobId } from "./job-id.ts";
 import { claimKey } from "./job-keys.ts";
 import { listJobs } from "./job-list.ts";
+import type { ObjectStore } from "./job-objects.ts";
 import { type JobPool, jobPool, poolOfJob } from "./job-pool.ts";
 import { type JobRecord, ownerOf, type RunLimits } from "./job-record.ts";
 import { JobRescue } from "./job-rescue.ts";
@@ -35,6 +36,8 @@ export interface JobLimits extends RunLimits {
 
 export interface GatewayJobsOptions {
   readonly commands: Redis;
+  /** Where what is large of a job lies. */
+  readonly objects: ObjectStore;
   readonly links: readonly PoolLink[];
   /** The pool that serves a model; throws when there is none. */
   readonly linkOf: (model: string) => PoolLink;
@@ -59,7 +62,8 @@ export class GatewayJobs implements Jobs {
   constructor(options: GatewayJobsOptions) {
     this.durability = options.durability;
     this.#options = options;
-    this.#pools = options.links.map((link) => jobPool(link, options.commands, options.limits));
+    const { commands, objects, limits } = options;
+    this.#pools = options.links.map((link) => jobPool(link, commands, objects, limits));
     for (const { channel } of options.links) this.#changes.listen(channel);
     this.#rescue = new JobRescue(this.#pools);
   }

@@ -1,8 +1,8 @@
 import type { Redis } from "../redis/connection.ts";
 import { isJobOf } from "./job-id.ts";
+import type { ObjectStore } from "./job-objects.ts";
 import { JobQueue, type JobQueueOptions } from "./job-queue.ts";
 import { JobStore } from "./job-store.ts";
-import { PayloadStore } from "./payload-store.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { PoolLink } from "./pool-link.ts";
 
@@ -17,9 +17,10 @@ export interface JobPool {
 export function jobPool(
   { pool, queue, channel }: Pick<PoolLink, "pool" | "queue" | "channel">,
   commands: Redis,
+  objects: ObjectStore,
   limits: Omit<JobQueueOptions, "queue">,
 ): JobPool {
-  const store = new JobStore(pool, commands, new PayloadStore(commands));
+  const store = new JobStore(pool, commands, objects);
   return { pool, store, queue: new JobQueue({ ...limits, queue }), channel };
 }
 

@@ -76,7 +76,7 @@ export class JobStore {
       inline,
     );
     if (unfinished === -1) {
-      await this.#objects.remove(request);
+      if (inline.byteLength === 0) await this.#objects.remove(request);
       throw new InferenceError(
         StatusCode.Unavailable,
         `durable requests: given one more than ${maxUnfinished} that have not ended, expected at most so many. ` +
@@ -142,11 +142,13 @@ export class JobStore {
       if (failed) await this.#objects.keep(this.#requestKey(id), keptMilliseconds);
       return failed;
     }
+    // Most requests are small: a bucket need not be asked to remove what it never had.
+    const isLarge = (await this.#commands.hstrlen(this.#key(id), "request")) === 0;
     const ended =
       end === "cancelled"
         ? await this.#change(id, { ...change, to: "cancelled", mode: "end" })
         : await this.#done(id, end.result, change);
-    if (ended) await this.#objects.remove(this.#requestKey(id));
+    if (ended && isLarge) await this.#objects.remove(this.#requestKey(id));
     return ended;
   }
 

@@ -43,6 +43,8 @@ export const names = {
   control: "tidepool:control",
   /** A hash: the files that came with the last load of a model, by path. */
   controlFiles: (model: string) => `tidepool:control-files:${model}`,
+  /** Which gateway adds up what processes have counted that are gone. */
+  statisticsLease: "tidepool:statistics",
   /** Which autoscaler acts. */
   autoscalerLease: "tidepool:autoscaler",
   /** Channels. */

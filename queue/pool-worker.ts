@@ -4,6 +4,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import { ColdStarts } from "./cold-start.ts";
 import { Consumer } from "./consumer.ts";
 import { Envelopes } from "./envelope.ts";
+import type { ObjectStore } from "./job-objects.ts";
 import { JobStore } from "./job-store.ts";
 import { LivingGateways } from "./living-gateways.ts";
 import { PayloadStore } from "./payload-store.ts";
@@ -26,6 +27,8 @@ export interface PoolWorkerOptions {
   readonly versions: ResidentVersions;
   /** @defaultValue those of its own */
   readonly counters?: PoolCounters;
+  /** Where what is large of durable requests lies. @defaultValue in Redis */
+  readonly objects?: ObjectStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -70,9 +73,13 @@ export class PoolWorker {
       queue,
       envelopes: new Envelopes(pool, commands),
       gateways: new LivingGateways(commands),
-      replies: new ReplyWriter(commands, () => this.#board.flush()),
+      replies: new ReplyWriter({
+        commands,
+        before: () => this.#board.flush(),
+        inHand: () => this.#consumer.inflight,
+      }),
       durable: {
-        store: new JobStore(pool, commands, new PayloadStore(commands)),
+        store: new JobStore(pool, commands, options.objects ?? new PayloadStore(commands)),
         channel,
         before: () => this.#board.flush(),
       },

@@ -9,6 +9,7 @@ import type { ModelObservation } from "../telemetry/model-observation.ts";
 import type { PoolLink } from "./pool-link.ts";
 import { startProgress } from "./start-progress.ts";
 import { RemoteScheduler } from "./remote-scheduler.ts";
+import { queueAway } from "./queue-away.ts";
 import type { StatisticsBoard } from "./statistics-board.ts";
 
 export interface RemoteVersionOptions {
@@ -63,17 +64,23 @@ class SummedStatistics implements VersionStatistics {
   }
 
   async snapshot(): Promise<ModelStatistics> {
-    const others = await this.#board.others(this.#key, Date.now());
+    const others = await this.#others();
     const statistics = others.map((counters) => counters.statistics);
     return sumStatistics(this.#own.snapshot(), statistics);
   }
 
   async observe(): Promise<ModelObservation> {
-    const others = await this.#board.others(this.#key, Date.now());
+    const others = await this.#others();
     const observations = others.map(({ observation }) => observation);
     return sumObservations(countersOf(this.#own).observation, observations);
   }
 
   /** The pool worker that started the version has counted that. */
   loaded(): void {}
+
+  #others(): ReturnType<StatisticsBoard["others"]> {
+    return this.#board.others(this.#key, Date.now()).catch((cause: unknown) => {
+      throw queueAway(cause);
+    });
+  }
 }

@@ -1,10 +1,11 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { RedisConnections } from "../redis/connections.ts";
+import { Lease } from "../redis/lease.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { RunningVersion, VersionSource } from "../serving/running-version.ts";
 import type { QueueObservation } from "../telemetry/queue-metrics.ts";
-import { gatewayLeaseMilliseconds } from "./living-gateways.ts";
+import { gatewayLeaseMilliseconds, LivingGateways } from "./living-gateways.ts";
 import { names } from "./names.ts";
 import { queueAway } from "./queue-away.ts";
 import { openPoolLink, type PoolLink } from "./pool-link.ts";
@@ -20,11 +21,22 @@ export interface RemoteVersionsOptions {
   readonly poolOf: (model: string) => string | undefined;
   readonly redis: RedisConnections;
   readonly clock: Clock;
+  /** Called when another gateway has opened a version that this one does not serve, or closed one that it does. */
+  readonly onChange?: () => void;
+}
+
+interface Served {
+  readonly link: PoolLink;
+  /** Pool workers must know of it, in case that Redis forgets it. */
+  readonly keepTicket: () => Promise<void>;
 }
 
 const sayMilliseconds = 500;
 /** Between two looks at what Redis may have lost. */
 const tendMilliseconds = 1000;
+const foldMilliseconds = 30_000;
+/** A process that was stopped for a while must not find its counters added to a sum. */
+const silentMilliseconds = 10 * 60_000;
 
 /** A gateway's side of the queue: starts versions whose requests pool workers run, wherever they are. */
 export class RemoteVersions {
@@ -32,8 +44,12 @@ export class RemoteVersions {
   readonly #links: ReadonlyMap<string, PoolLink>;
   readonly #reader: ReplyReader;
   readonly #timers: readonly NodeJS.Timeout[];
-  /** What pool workers must know of the versions that are served here, in case that Redis forgets it. */
-  readonly #tickets = new Map<string, () => Promise<void>>();
+  /** By key, the versions that are served here. */
+  readonly #served = new Map<string, Served>();
+  /** Keys of versions that this gateway is about to serve. */
+  readonly #opening = new Set<string>();
+  readonly #gateways: LivingGateways;
+  readonly #statisticsLease: Lease;
   readonly #keys = new WeakMap<ServedModel, string>();
   #leaving = false;
 
@@ -43,10 +59,21 @@ export class RemoteVersions {
     this.#reader = new ReplyReader(options.gateway, options.redis, (reply) => {
       for (const link of links) link.sender.receive(reply);
     });
+    this.#gateways = new LivingGateways(options.redis.commands);
+    this.#statisticsLease = new Lease({
+      redis: options.redis.commands,
+      key: names.statisticsLease,
+      lengthMilliseconds: gatewayLeaseMilliseconds,
+    });
     this.#timers = [
       setInterval(() => void this.#say(), sayMilliseconds),
       setInterval(() => void this.#tend(), tendMilliseconds),
+      setInterval(
+        () => void this.foldStatistics(Date.now() - silentMilliseconds),
+        foldMilliseconds,
+      ),
     ];
+    for (const link of links) this.#followOthers(link);
   }
 
   static async open(options: RemoteVersionsOptions): Promise<RemoteVersions> {
@@ -69,19 +96,23 @@ export class RemoteVersions {
     const link = this.linkOf(source.name);
     const ticket = ticketOf(source, generation);
     const key = versionKey(ticket);
-    const model = await link.openings.open(key, ticket, source).catch((cause: unknown) => {
-      throw cause instanceof InferenceError ? cause : queueAway(cause);
-    });
+    this.#opening.add(key);
+    const model = await link.openings
+      .open(key, ticket, source)
+      .catch((cause: unknown) => {
+        throw cause instanceof InferenceError ? cause : queueAway(cause);
+      })
+      .finally(() => this.#opening.delete(key));
     this.#keys.set(model, key);
     const { clock } = this.#options;
     const version = remoteVersion(key, model, { link, clock, leaving: () => this.#leaving });
-    const keepTicket = (): Promise<void> => link.tickets.keep(key, ticket, source.files);
-    this.#tickets.set(key, keepTicket);
+    const served: Served = { link, keepTicket: () => link.tickets.keep(key, ticket, source.files) };
+    this.#served.set(key, served);
     return {
       ...version,
       close: () => {
         // The same version may be served again by now.
-        if (this.#tickets.get(key) === keepTicket) this.#tickets.delete(key);
+        if (this.#served.get(key) === served) this.#served.delete(key);
         return version.close();
       },
     };
@@ -112,9 +143,30 @@ export class RemoteVersions {
     this.#leaving = true;
   }
 
+  /**
+   * Keeps short what is read for each version's statistics; of several gateways one does it.
+   *
+   * @param before processes that have counted since then are left alone; milliseconds since the epoch
+   */
+  async foldStatistics(before: number): Promise<void> {
+    if (!this.#statisticsLease.held) return;
+    const folded = [...this.#served].map(async ([key, { link }]) => {
+      const poolWorkers = (await link.presence.present(Date.now())).map(({ id }) => id);
+      await link.board.foldGone(
+        key,
+        before,
+        async (process) =>
+          poolWorkers.includes(process) || this.#gateways.lives(process, performance.now()),
+      );
+    });
+    // What cannot be done now is done the next time.
+    await Promise.allSettled(folded);
+  }
+
   /** Once everything has been answered. */
   async close(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
+    await this.#statisticsLease.close();
     await this.#reader.close();
     const { redis, gateway } = this.#options;
     await Promise.allSettled(
@@ -132,6 +184,16 @@ export class RemoteVersions {
     throw new InferenceError(StatusCode.Unavailable, `no pool serves the model '${model}'`);
   }
 
+  /** Others may have seen what this gateway would see only later. */
+  #followOthers({ channel }: PoolLink): void {
+    channel.on("opened", ({ version }) => {
+      if (!this.#opening.has(version) && !this.#served.has(version)) this.#options.onChange?.();
+    });
+    channel.on("retired", ({ version }) => {
+      if (this.#served.has(version)) this.#options.onChange?.();
+    });
+  }
+
   /** Tells the others that this gateway lives and what it waits for. What cannot be said now is said the next time. */
   async #say(): Promise<void> {
     const { redis, gateway } = this.#options;
@@ -145,7 +207,7 @@ export class RemoteVersions {
 
   /** Puts back what Redis has lost, however that came: tickets first, because requests need them. */
   async #tend(): Promise<void> {
-    await Promise.allSettled([...this.#tickets.values()].map((keep) => keep()));
+    await Promise.allSettled([...this.#served.values()].map(({ keepTicket }) => keepTicket()));
     await Promise.allSettled([...this.#links.values()].map(({ sender }) => sender.resend()));
   }
 }

@@ -31,7 +31,7 @@ interface ReplyHead {
   readonly to: readonly [envelope: string, index: number, number: number];
   readonly more?: true;
   readonly cold?: ColdStartMarks;
-  readonly error?: readonly [code: StatusCode, message: string];
+  readonly error?: readonly [code: StatusCode, message: string, retryAfterSeconds?: number];
   readonly model?: readonly [name: string, version: string, id: string];
   readonly out?: readonly TensorHead[];
   readonly parameters?: readonly ParameterHead[];
@@ -42,8 +42,11 @@ export function encodeReply(reply: Reply): Buffer {
   const to = [envelope, index, number] as const;
   const more = final ? {} : ({ more: true } as const);
   if (outcome === undefined) return writeFrame({ to, ...more }, []);
-  if (outcome instanceof InferenceError)
-    return writeFrame({ to, error: [outcome.code, outcome.message] }, []);
+  if (outcome instanceof InferenceError) {
+    const { code, message, retryAfterSeconds: seconds } = outcome;
+    const error = [code, message, ...(seconds === undefined ? [] : [seconds])] as const;
+    return writeFrame({ to, error }, []);
+  }
   const { modelName, modelVersion, id, outputs, parameters } = outcome;
   const head: ReplyHead = {
     to,
@@ -85,7 +88,11 @@ export function decodeReply(frame: Buffer): Reply | ClaimedReply {
 }
 
 function outcomeOf(head: ReplyHead, bytes: Buffer): InferenceResponse | InferenceError | undefined {
-  if (head.error) return new InferenceError(...head.error);
+  if (head.error) {
+    const [code, message, seconds] = head.error;
+    const options = seconds === undefined ? {} : { retryAfterSeconds: seconds };
+    return new InferenceError(code, message, options);
+  }
   if (!head.model) return undefined;
   const [modelName, modelVersion, id] = head.model;
   return {

@@ -19,22 +19,39 @@ interface Gathering {
   /** Large replies that are on their way into keys of their own. */
   readonly claimed: Promise<void>[];
   readonly written: Promise<void>;
+  /** Sends it with what becomes ready in this turn of the event loop; once. */
+  flush(): void;
 }
 
-/** Writes replies to the lists of gateways; all that become ready in one turn of the event loop go in one piece. */
+export interface ReplyWriterOptions {
+  readonly commands: Redis;
+  /** Writes what has to be in Redis before anyone reads a reply: what was counted. */
+  readonly before: () => Promise<void>;
+  /** How many requests this process has in hand, of all gateways. */
+  readonly inHand: () => number;
+}
+
+/**
+ * How long replies gather while more are to come: a model without batches answers one request after the other, and a write
+ * costs more than an answer.
+ */
+const gatherMilliseconds = 1;
+
+/** Writes replies to the lists of gateways, those that become ready at about the same time in one piece. */
 export class ReplyWriter {
   readonly #commands: Redis;
   readonly #payloads: PayloadStore;
   readonly #before: () => Promise<void>;
+  readonly #inHand: () => number;
   readonly #open = new Map<string, Gathering>();
   /** The last write to a gateway that waits for a large reply: later ones must not overtake it. */
   readonly #slow = new Map<string, Promise<void>>();
 
-  /** @param before writes what has to be in Redis before anyone reads a reply: what was counted */
-  constructor(commands: Redis, before: () => Promise<void>) {
+  constructor({ commands, before, inHand }: ReplyWriterOptions) {
     this.#commands = commands;
     this.#payloads = new PayloadStore(commands);
     this.#before = before;
+    this.#inHand = inHand;
   }
 
   /** Resolves when the reply is in Redis, or when nobody can wait for it any longer. Never rejects. */
@@ -48,17 +65,25 @@ export class ReplyWriter {
     } else {
       open.frames.push(frame);
     }
+    if (open.frames.length >= this.#inHand()) open.flush();
     return open.written;
   }
 
   #gather(gateway: string): Gathering {
     const { promise: written, resolve } = Promise.withResolvers<void>();
-    const gathering: Gathering = { frames: [], claimed: [], written };
+    let flushing = false;
+    const flush = (): void => {
+      if (flushing) return;
+      flushing = true;
+      clearTimeout(timer);
+      setImmediate(() => {
+        this.#open.delete(gateway);
+        resolve(this.#send(gateway, gathering));
+      });
+    };
+    const timer = setTimeout(flush, gatherMilliseconds);
+    const gathering: Gathering = { frames: [], claimed: [], written, flush };
     this.#open.set(gateway, gathering);
-    setImmediate(() => {
-      this.#open.delete(gateway);
-      resolve(this.#send(gateway, gathering));
-    });
     return gathering;
   }
 

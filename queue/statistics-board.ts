@@ -71,25 +71,32 @@ export class StatisticsBoard {
   }
 
   /**
-   * Adds up those that are gone, so that their number does not grow with every pool worker that comes and goes. To be
-   * called by one process at a time.
+   * Adds up those that are gone, so that their number does not grow with every process that comes and goes. To be called
+   * by one process at a time.
    *
-   * @param present processes that may count on
+   * @param before those that have said something since then stay, whoever they are; milliseconds since the epoch
+   * @param lives whether a process may count on
    */
-  async foldGone(version: string, present: ReadonlySet<string>): Promise<void> {
+  async foldGone(
+    version: string,
+    before: number,
+    lives: (process: string) => Promise<boolean>,
+  ): Promise<void> {
     const key = names.statistics(this.#pool, version);
-    const counters = await this.#commands.hgetall(key);
-    const gone = Object.keys(counters).filter((process) => !present.has(process));
-    if (gone.length < foldedAtOnce) return;
-    const [first, ...rest] = gone.map((process): VersionCounters =>
-      JSON.parse(counters[process] ?? ""),
+    const counters = Object.entries(await this.#commands.hgetall(key)).map(
+      ([process, text]): readonly [string, DatedCounters] => [process, JSON.parse(text)],
     );
-    if (!first) return;
+    const silent = counters.filter(([, { at = 0 }]) => at <= before);
+    if (silent.length < foldedAtOnce) return;
+    const living = await Promise.all(silent.map(([process]) => lives(process)));
+    const gone = silent.filter((_, i) => !living[i]);
+    const [first, ...rest] = gone.map(([, one]) => one);
+    if (!first || gone.length < foldedAtOnce) return;
     const sum = JSON.stringify(sumCounters(first, rest));
     await execute(
       this.#commands
         .multi()
-        .hdel(key, ...gone)
+        .hdel(key, ...gone.map(([process]) => process))
         .hset(key, goneField, sum),
     );
   }

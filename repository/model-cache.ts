@@ -75,10 +75,36 @@ export class ModelCache {
       await this.#uses.remove(wanted.name).catch(() => {});
       throw options.signal?.aborted ? error : cacheFailure(error);
     }
+    return this.#used(wanted.name);
+  }
+
+  /** An entry that is there already; undefined when it is not. */
+  async kept(name: string): Promise<CachedFiles | undefined> {
+    const entry = this.#folder.entry(name);
+    try {
+      await this.#uses.add(name);
+      if (await this.#isWhole(entry)) {
+        await touchEntry(entry);
+        this.counters.hits++;
+        return this.#used(name);
+      }
+    } catch {
+      // A cache that cannot be read tells so to those who want something put there.
+    }
+    await this.#uses.remove(name).catch(() => {});
+    return undefined;
+  }
+
+  #used(name: string): CachedFiles {
     return {
-      folder: filesFolder(this.#folder.entry(wanted.name)),
-      release: () => this.#uses.remove(wanted.name),
+      folder: filesFolder(this.#folder.entry(name)),
+      release: () => this.#uses.remove(name),
     };
+  }
+
+  /** Once it is seen to be whole while this process is known to use it, no other process removes it. */
+  #isWhole(entry: string): Promise<boolean> {
+    return this.#folder.alone(() => isWhole(entry));
   }
 
   #shared(wanted: WantedEntry): SharedFetch {
@@ -97,8 +123,7 @@ export class ModelCache {
 
   async #find(wanted: WantedEntry, signal: AbortSignal, tell: Tell): Promise<void> {
     const entry = this.#folder.entry(wanted.name);
-    // Once it is seen to be whole while this process is known to use it, no other process removes it.
-    if (await this.#folder.alone(() => isWhole(entry))) {
+    if (await this.#isWhole(entry)) {
       this.counters.hits++;
     } else {
       this.counters.misses++;
@@ -117,7 +142,7 @@ export class ModelCache {
     });
     if (!lock) {
       await this.#watch(name, signal, tell);
-      return this.#folder.alone(() => isWhole(this.#folder.entry(name)));
+      return this.#isWhole(this.#folder.entry(name));
     }
     try {
       // It may have come between the look and the lock.

@@ -14,9 +14,21 @@ export interface ListedModel {
 /** All stores as one: what models there are, and all that a load must know of one of them. */
 export class ModelRepository {
   readonly #stores: readonly ModelStore[];
+  readonly #told = new Set<() => void>();
 
   constructor(stores: readonly ModelStore[]) {
     this.#stores = stores;
+  }
+
+  /** Somebody else has seen that it is not what it was: those who watch it look now. */
+  tellChanged(): void {
+    for (const listener of this.#told) listener();
+  }
+
+  /** @returns takes the listener back */
+  onToldChanged(listener: () => void): () => void {
+    this.#told.add(listener);
+    return () => void this.#told.delete(listener);
   }
 
   /** Sorted by name. */
@@ -59,12 +71,16 @@ export class ModelRepository {
 
   /**
    * The files of one version, as long as they are those that the fingerprint tells of: whoever read its config beside them
-   * may be another process, some time ago.
+   * may be another process, some time ago. Files that are here already need no place that can be reached, nor one that
+   * still has them. Released with the version.
    */
   async version(name: string, version: number, fingerprint: string): Promise<RepositoryVersion> {
     checkModelName(name);
-    const found = await this.#find(name);
-    for (const { store, model } of found) {
+    for (const store of this.#stores) {
+      const kept = await store.kept?.(name, version, fingerprint);
+      if (kept) return { version, fingerprint, fetch: () => Promise.resolve(kept) };
+    }
+    for (const { store, model } of await this.#find(name)) {
       const same = model.versions.find((one) => one.version === version);
       if (same?.fingerprint !== fingerprint) continue;
       return { version, fingerprint, fetch: (options) => store.fetch(model, version, options) };

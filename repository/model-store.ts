@@ -9,6 +9,8 @@ export interface ModelStore {
   read(name: string): Promise<StoredModel | undefined>;
   /** Brings the files of one version to this machine's disk. */
   fetch(model: StoredModel, version: number, options?: FetchOptions): Promise<LocalVersion>;
+  /** The files of a version as they once were, where this machine has kept them; the place itself is not asked. */
+  kept?(name: string, version: number, fingerprint: string): Promise<LocalVersion | undefined>;
 }
 
 /** How one fetch is watched and given up. */

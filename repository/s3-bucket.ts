@@ -1,17 +1,12 @@
 import { addAbortSignal, Readable } from "node:stream";
 import type * as sdkTypes from "@aws-sdk/client-s3";
 import { invalidArgument } from "../protocol/error.ts";
+import { type OpenedS3, openS3, type S3ClientOptions } from "./s3-client.ts";
 import { S3TransferError, s3Failure } from "./s3-error.ts";
 import { retrying, type S3Patience } from "./s3-retry.ts";
 
-export interface S3BucketOptions {
+export interface S3BucketOptions extends S3ClientOptions {
   readonly bucket: string;
-  /** Of a server other than Amazon's. */
-  readonly endpoint?: string | undefined;
-  /** Where the SDK's own sources name none, there is none. */
-  readonly region?: string | undefined;
-  /** The bucket's name stands in the path, and not in the host's name. */
-  readonly pathStyle: boolean;
   readonly patience: S3Patience;
 }
 
@@ -45,18 +40,14 @@ export interface S3Part {
   readonly range?: readonly [start: number, length: number];
 }
 
-type Sdk = typeof sdkTypes;
-
-const connectMilliseconds = 5000;
 const maxPages = 1000;
 
 /**
- * One bucket of S3, read only: listings, objects and their checksums. The SDK is loaded with the first request, so that
- * a server without models on S3 does not pay for it.
+ * One bucket of S3, read only: listings, objects and their checksums.
  */
 export class S3Bucket {
   readonly #options: S3BucketOptions;
-  #opened: Promise<{ sdk: Sdk; client: sdkTypes.S3Client }> | undefined;
+  #opened: Promise<OpenedS3> | undefined;
 
   constructor(options: S3BucketOptions) {
     this.#options = options;
@@ -156,8 +147,8 @@ export class S3Bucket {
     }
   }
 
-  #open(): Promise<{ sdk: Sdk; client: sdkTypes.S3Client }> {
-    return (this.#opened ??= openClient(this.#options));
+  #open(): Promise<OpenedS3> {
+    return (this.#opened ??= openS3(this.#options));
   }
 }
 
@@ -165,22 +156,6 @@ interface Page {
   readonly folders: readonly string[];
   readonly objects: readonly S3Object[];
   readonly next: string | undefined;
-}
-
-async function openClient({ endpoint, region, pathStyle }: S3BucketOptions) {
-  const sdk = await import("@aws-sdk/client-s3");
-  const client = new sdk.S3Client({
-    ...(endpoint !== undefined && { endpoint }),
-    ...(region !== undefined && { region }),
-    forcePathStyle: pathStyle,
-    followRegionRedirects: true,
-    // Tries are counted in one place, which also knows about bodies that break off.
-    maxAttempts: 1,
-    // The SDK could check whole objects only; parts are checked together once they are on disk.
-    responseChecksumValidation: "WHEN_REQUIRED",
-    requestHandler: { connectionTimeout: connectMilliseconds },
-  });
-  return { sdk, client };
 }
 
 function checksumsOf(

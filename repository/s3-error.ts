@@ -55,13 +55,18 @@ export function isDiskError(error: unknown): boolean {
   return diskCodes.has(factsOf(error).code);
 }
 
+/** True when there is no such object: a bucket that is missing is another matter. */
+export function isMissing(error: unknown): boolean {
+  return factsOf(error).name === "NoSuchKey";
+}
+
 /** An error of the SDK as one for users: it tells S3's word for it, and neither keys nor hosts. */
-export function s3Failure(subject: string, cause: unknown): InferenceError {
+export function s3Failure(subject: string, cause: unknown, what = "read from"): InferenceError {
   if (cause instanceof InferenceError) return cause;
-  const code = isTransient(cause) ? StatusCode.Unavailable : StatusCode.Internal;
-  return new InferenceError(code, `${subject}: cannot be read from S3 (${reasonOf(cause)})`, {
-    cause,
-  });
+  const text = `${subject}: cannot be ${what} S3 (${reasonOf(cause)})`;
+  return isTransient(cause)
+    ? new InferenceError(StatusCode.Unavailable, text, { cause, retryAfterSeconds: 1 })
+    : new InferenceError(StatusCode.Internal, text, { cause });
 }
 
 /** The same for an object whose listing promised that it is there: then "not found" means that it was changed. */

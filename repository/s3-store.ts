@@ -3,7 +3,7 @@ import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { checkConfigBytes, configFileNames, storedVersions } from "./file-versions.ts";
 import { fingerprintOf } from "./file-stamps.ts";
-import type { ModelCache } from "./model-cache.ts";
+import type { CachedFiles, ModelCache } from "./model-cache.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
 import type {
   FetchOptions,
@@ -78,7 +78,7 @@ export class S3Store implements ModelStore {
     const files = filesOf(model, version, this.#files.get(model) ?? []);
     const cached = await this.#options.cache.acquire(
       {
-        name: this.#entryName(model, version),
+        name: this.#entryName(model.name, version, fingerprintIn(model, version)),
         totalBytes: files.reduce((sum, { object }) => sum + object.bytes, 0),
         fill: async (folder, report, signal) => {
           try {
@@ -91,8 +91,16 @@ export class S3Store implements ModelStore {
       },
       options,
     );
-    const versionDirectory = path.join(cached.folder, String(version));
-    return { modelDirectory: cached.folder, versionDirectory, release: () => cached.release() };
+    return localVersion(cached, version);
+  }
+
+  async kept(
+    name: string,
+    version: number,
+    fingerprint: string,
+  ): Promise<LocalVersion | undefined> {
+    const cached = await this.#options.cache.kept(this.#entryName(name, version, fingerprint));
+    return cached && localVersion(cached, version);
   }
 
   async #readConfig(name: string, files: readonly S3File[]): Promise<StoredConfig | undefined> {
@@ -125,15 +133,23 @@ export class S3Store implements ModelStore {
     }
   }
 
-  #entryName(model: StoredModel, version: number): string {
-    const fingerprint = model.versions.find((one) => one.version === version)?.fingerprint;
-    const parts = [this.#options.place, model.name, String(version), fingerprint];
+  #entryName(model: string, version: number, fingerprint: string | undefined): string {
+    const parts = [this.#options.place, model, String(version), fingerprint];
     return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
   }
 }
 
 interface ReadConfig extends StoredConfig {
   readonly etag: string;
+}
+
+function fingerprintIn({ versions }: StoredModel, version: number): string | undefined {
+  return versions.find((one) => one.version === version)?.fingerprint;
+}
+
+function localVersion(cached: CachedFiles, version: number): LocalVersion {
+  const versionDirectory = path.join(cached.folder, String(version));
+  return { modelDirectory: cached.folder, versionDirectory, release: () => cached.release() };
 }
 
 /** Those of the version itself, and those that all versions share. */

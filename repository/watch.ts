@@ -20,8 +20,12 @@ export interface WatchListener {
 export class RepositoryWatch {
   readonly #repository: ModelRepository;
   #seen: ReadonlyMap<string, string> = new Map();
-  #timer: NodeJS.Timeout | undefined;
+  /** Ends the pause between two looks. */
+  #wake: (() => void) | undefined;
+  /** Told of a change since the last look began. */
+  #told = false;
   #stopped = false;
+  #stopListening: (() => void) | undefined;
 
   constructor(repository: ModelRepository) {
     this.#repository = repository;
@@ -38,19 +42,38 @@ export class RepositoryWatch {
     };
   }
 
-  /** Looks every so many milliseconds, counted from the end of the last look. */
+  /** Looks every so many milliseconds, counted from the end of the last look, and when the repository is told of a change. */
   start(intervalMilliseconds: number, listener: WatchListener): void {
-    this.#timer = setTimeout(() => {
-      void this.#look(listener).finally(() => {
-        if (!this.#stopped) this.start(intervalMilliseconds, listener);
-      });
-    }, intervalMilliseconds);
-    this.#timer.unref();
+    this.#stopListening = this.#repository.onToldChanged(() => {
+      this.#told = true;
+      this.#wake?.();
+    });
+    void this.#lookUntilStopped(intervalMilliseconds, listener);
   }
 
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#stopListening?.();
+    this.#wake?.();
+  }
+
+  async #lookUntilStopped(intervalMilliseconds: number, listener: WatchListener): Promise<void> {
+    for (;;) {
+      await this.#pause(intervalMilliseconds);
+      if (this.#stopped) return;
+      this.#told = false;
+      await this.#look(listener);
+    }
+  }
+
+  /** None after a look that may have missed what it was told of. */
+  async #pause(milliseconds: number): Promise<void> {
+    if (this.#told || this.#stopped) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds).unref();
+    this.#wake = resolve;
+    await promise;
+    clearTimeout(timer);
   }
 
   async #look(listener: WatchListener): Promise<void> {

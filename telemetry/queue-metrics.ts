@@ -1,6 +1,7 @@
 import type { Labels, MetricFamily, MetricSample } from "./metric-family.ts";
 import {
   type CountedMetric,
+  type CountedName,
   countedMetrics,
   type PoolCounts,
   readCountField,
@@ -26,6 +27,17 @@ export interface QueueObservation {
   readonly residentVersions: number;
   readonly counts: PoolCounts;
 }
+
+/** Those that have one series for each pool. */
+const plainCounters = [
+  "queue_envelopes_total",
+  "queue_retries_total",
+  "queue_stalled_total",
+  "model_cache_hits_total",
+  "model_cache_misses_total",
+  "model_cache_fetched_bytes_total",
+  "model_cache_evictions_total",
+] as const satisfies readonly CountedName[];
 
 /** What the queues and pools did and do; the same at every gateway. */
 export function queueMetrics(pools: readonly QueueObservation[]): readonly MetricFamily[] {
@@ -80,11 +92,14 @@ interface Row {
 
 function countedFamilies(pools: readonly QueueObservation[]): readonly MetricFamily[] {
   const rows = new Map<string, Map<string, Row>>();
-  for (const { pool, counts } of pools)
+  for (const { pool, counts } of pools) {
+    // From the start, because Prometheus sees no increase in a series that begins with its first event.
+    for (const name of plainCounters) addPart(rows, { pool, name, labels: [], part: "" }, 0);
     for (const [field, value] of counts) {
       const read = readCountField(field);
       if (read) addPart(rows, { pool, ...read }, value);
     }
+  }
   return Object.entries<CountedMetric>(countedMetrics).map(([name, { help, bounds }]) => {
     const ofMetric = [...(rows.get(name)?.values() ?? [])];
     return {

@@ -1,5 +1,5 @@
-import { flag } from "../flag.ts";
-import { integer } from "../flag-type.ts";
+import { flag, optional } from "../flag.ts";
+import { integer, text } from "../flag-type.ts";
 
 const month = 30 * 86_400;
 
@@ -34,6 +34,10 @@ export const jobFlags = {
     integer(1, 512 * 1024 * 1024),
     64 * 1024 * 1024,
     "Bytes that the result of one job may have.",
+  ),
+  "job-store": optional(
+    text,
+    "s3://[host:port/]bucket/prefix for requests and results over 1 MiB, the same for gateways and pool workers; default: the Redis of the queues.",
   ),
   "job-memory-mb": flag(
     integer(1),

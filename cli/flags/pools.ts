@@ -1,5 +1,5 @@
 import { flag, optional } from "../flag.ts";
-import { boolean, integer, path, positiveNumber, text } from "../flag-type.ts";
+import { integer, path, positiveNumber, text } from "../flag-type.ts";
 
 /** The commands that share a Redis: gateway, pool, autoscaler and dev. */
 export const poolFlags = {
@@ -11,6 +11,10 @@ export const poolFlags = {
     path,
     "File that names the pools, tidepool.yaml; without it one pool, 'default', serves every model.",
   ),
+};
+
+/** The only pool of a deployment without a file of pools. */
+export const defaultPoolFlags = {
   "pool-min-workers": flag(
     integer(0, 1000),
     0,
@@ -22,6 +26,10 @@ export const poolFlags = {
     60,
     "Seconds from the last request to the end of the default pool's last worker.",
   ),
+};
+
+/** One pool worker: set by whoever starts it. */
+export const poolWorkerFlags = {
   pool: flag(text, "default", "Pool that this pool worker works for."),
   "pool-worker-id": flag(text, "", "Name of this pool worker; default: a random one."),
   "demand-seen-at": optional(
@@ -31,10 +39,5 @@ export const poolFlags = {
   "decided-at": optional(
     positiveNumber,
     "When it was decided to start this pool worker, likewise.",
-  ),
-  "end-with-stdin": flag(
-    boolean,
-    false,
-    "End when standard input does, as it does when the process that started this one is gone.",
   ),
 };

@@ -10,6 +10,11 @@ export const serverFlags = {
     30,
     "Seconds to wait for requests in flight when the server ends; 0 does not wait.",
   ),
+  "end-with-stdin": flag(
+    boolean,
+    false,
+    "End when standard input does, as it does when the process that started this one is gone.",
+  ),
   "allow-anonymous": flag(
     boolean,
     false,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkSettings } from "../../cli/check-settings.ts";
+import { checkSettings, requireModels } from "../../cli/check-settings.ts";
 import { readSettings } from "../../cli/settings.ts";
 
 function check(...args: readonly string[]): () => void {
@@ -12,7 +12,7 @@ describe("checkSettings", () => {
   });
 
   it("asks for a repository", () => {
-    expect(() => checkSettings(readSettings([], {}).settings)).toThrow("--model-repository");
+    expect(() => requireModels(readSettings([], {}).settings)).toThrow("--model-repository");
   });
 
   it.each(["--http-address=0.0.0.0", "--grpc-address=::", "--metrics-address=192.168.1.4"])(

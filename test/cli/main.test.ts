@@ -26,6 +26,8 @@ describe("tidepool", () => {
     [["severe"], "tidepool: given 'severe', expected one of serve, gateway, pool"],
     [["serve", "--http-prt=1"], "tidepool: unknown flag --http-prt; did you mean --http-port?"],
     [["serve"], "tidepool: --model-repository: given nothing"],
+    [["autoscaler"], "tidepool: --model-repository: given nothing"],
+    [["serve", "--redis-url=redis://127.0.0.1"], "--redis-url: given to serve, which has no use"],
     [
       ["serve", "--model-repository=.", "--metrics-config=x=1"],
       "tidepool: --metrics-config: given 'x=1'",

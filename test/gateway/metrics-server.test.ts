@@ -55,6 +55,19 @@ describe("listenMetrics", () => {
     expect((await fetch(`${at}/`)).status).toBe(404);
   });
 
+  it("answers 503 while something cannot be measured, and serves on", async () => {
+    let away = true;
+    const text = (): Promise<string> =>
+      away ? Promise.reject(new Error("away")) : Promise.resolve("counter 1\n");
+    const own = await listenMetrics({ host: "127.0.0.1", port: 0, text });
+    const scrape = (): Promise<Response> => fetch(`http://127.0.0.1:${own.port}/metrics`);
+    const refused = await scrape();
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    away = false;
+    expect(await (await scrape()).text()).toBe("counter 1\n");
+    await own.close();
+  });
+
   it("says why it cannot listen", async () => {
     const again = listenMetrics({ host: "127.0.0.1", port: server.port, text: async () => "" });
     await expect(again).rejects.toThrow("EADDRINUSE");

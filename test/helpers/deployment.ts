@@ -43,6 +43,8 @@ export interface DeploymentOptions {
   readonly poolWorkers?: number;
   /** Of all processes. */
   readonly flags?: readonly string[];
+  /** Of one gateway only. */
+  readonly gatewayFlags?: (gateway: number) => readonly string[];
   readonly redis?: RedisServerOptions;
 }
 
@@ -89,7 +91,10 @@ export async function deploy(options: DeploymentOptions): Promise<Deployment> {
     rmSync(cache, { recursive: true, force: true });
   };
   try {
-    for (let i = 0; i < gatewayCount; i++) gateways.push(await deployedGateway(shared));
+    for (let i = 0; i < gatewayCount; i++) {
+      const own = options.gatewayFlags?.(i) ?? [];
+      gateways.push(await deployedGateway([...shared, ...own]));
+    }
     const workers = Array.from({ length: workerCount }, () => addPoolWorker());
     await Promise.all([...workers, ...gateways.map((one) => one.start())]);
   } catch (error) {

@@ -42,7 +42,9 @@ describe("StatisticsBoard", () => {
     expect(await seen(Date.now())).toEqual({ failed: 9, pending: 18 });
     expect(await seen(Date.now() + 10_000)).toEqual({ failed: 9, pending: 0 });
 
-    await new StatisticsBoard("a", "gateway", redis).foldGone("v", new Set());
+    await new StatisticsBoard("a", "gateway", redis).foldGone("v", Date.now(), () =>
+      Promise.resolve(false),
+    );
     expect(await seen(Date.now())).toEqual({ failed: 9, pending: 0 });
   });
 });

@@ -5,6 +5,7 @@ import type { Job } from "../../protocol/job.ts";
 import { Demand } from "../../queue/demand.ts";
 import { GatewayJobs } from "../../queue/job-gateway.ts";
 import { names } from "../../queue/names.ts";
+import { PayloadStore } from "../../queue/payload-store.ts";
 import { PoolChannel } from "../../queue/pool-channel.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { eventually } from "../helpers/eventually.ts";
@@ -21,6 +22,7 @@ function jobsOf(
 ): GatewayJobs {
   return new GatewayJobs({
     commands,
+    objects: new PayloadStore(commands),
     links: versions.links,
     linkOf: (name) => versions.linkOf(name),
     keyOf: (served) => versions.keyOf(served),

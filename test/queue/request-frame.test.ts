@@ -76,10 +76,13 @@ describe("encodeReply", () => {
     );
   });
 
-  it("keeps an error's code and text, and nothing of its cause", () => {
+  it("keeps an error's code, text and time to wait, and nothing of its cause", () => {
+    const wait = fc.oneof(fc.constant({}), fc.record({ retryAfterSeconds: fc.nat() }));
     const error = fc
-      .tuple(fc.constantFrom(...Object.values(StatusCode)), text)
-      .map(([code, message]) => new InferenceError(code, message, { cause: new Error("secret") }));
+      .tuple(fc.constantFrom(...Object.values(StatusCode)), text, wait)
+      .map(([code, message, more]) => {
+        return new InferenceError(code, message, { cause: new Error("secret"), ...more });
+      });
     fc.assert(
       fc.property(fc.record({ ...to, outcome: error }), (reply) => {
         const frame = encodeReply({ ...reply, final: true });
@@ -89,6 +92,7 @@ describe("encodeReply", () => {
         expect("outcome" in read && read.outcome).toMatchObject({
           code: reply.outcome.code,
           message: reply.outcome.message,
+          retryAfterSeconds: reply.outcome.retryAfterSeconds,
         });
       }),
     );

@@ -83,18 +83,42 @@ describe("StatisticsBoard", () => {
     expect(await counts()).toEqual([1, 1]);
   });
 
-  it("adds up those that are gone without changing the sum", async () => {
-    const board = gateway.versions.links[0]?.board;
+  it("adds up those that are gone, and nobody else, without changing the sum", async () => {
+    const other = await stand.gateway();
+    const late = send(await stand.serve(other), { timeoutMicroseconds: 1 });
+    await eventually(() => expect(late.sink.ended).toBe(true));
+    for (let i = 0; i < 9; i++) {
+      const worker = await stand.poolWorker();
+      await answer(worker);
+      await worker.close();
+    }
+    const staying = await stand.poolWorker();
+    await answer(staying);
+    const key = names.statistics(stand.pool, keyOf("echo"));
+    await eventually(async () => expect(await stand.commands.hlen(key)).toBe(11));
+    await eventually(async () => {
+      // One of the two holds the lease by now.
+      for (const { versions } of [gateway, other]) await versions.foldStatistics(Date.now());
+      const counted = await stand.commands.hkeys(key);
+      expect(new Set(counted)).toEqual(new Set(["gone", staying.name, other.name]));
+    });
+    expect(await counts()).toEqual([10, 10]);
+    await answer(staying);
+    expect(await counts()).toEqual([11, 11]);
+  });
+
+  it("leaves those alone that have counted of late, even when they seem to be gone", async () => {
     for (let i = 0; i < 9; i++) {
       const worker = await stand.poolWorker();
       await answer(worker);
       await worker.close();
     }
     const key = names.statistics(stand.pool, keyOf("echo"));
+    await eventually(async () =>
+      expect(await stand.commands.exists(names.statisticsLease)).toBe(1),
+    );
+    await gateway.versions.foldStatistics(Date.now() - 600_000);
     expect(await stand.commands.hlen(key)).toBe(9);
-    await board?.foldGone(keyOf("echo"), new Set());
-    expect(await stand.commands.hlen(key)).toBe(1);
-    expect(await counts()).toEqual([9, 9]);
   });
 
   /** Has a pool worker answer one request. */

@@ -36,6 +36,26 @@ describe("S3Store", () => {
     expect((await store.read("a"))?.versions.map(({ version }) => version)).toEqual([1]);
   });
 
+  it("keeps what it has fetched for those who know it, whatever S3 has or says by then", async () => {
+    await stand.server.putModel("a", { 1: "one" });
+    const before = (await stand.read("a")).versions[0]?.fingerprint ?? "";
+    expect(await stand.store.kept("a", 1, before)).toBeUndefined();
+    await (await stand.fetch("a")).release();
+    await stand.server.putModel("a", { 1: "another one" });
+    const after = (await stand.read("a")).versions[0]?.fingerprint ?? "";
+    stand.proxy.fault = () => ({ kind: "status", status: 403, code: "AccessDenied" });
+    const kept = await stand.newStore({ cache: stand.newCache() }).kept("a", 1, before);
+    const file = path.join(kept?.versionDirectory ?? "", "model.onnx");
+    expect(readFileSync(file, "utf8")).toBe("one");
+    await kept?.release();
+    for (const [version, fingerprint] of [
+      [1, after],
+      [2, before],
+    ] as const)
+      expect(await stand.store.kept("a", version, fingerprint)).toBeUndefined();
+    expect(await stand.newStore({ prefix: "other/" }).kept("a", 1, before)).toBeUndefined();
+  });
+
   it("lists more models than one page of a listing holds", async () => {
     const folder = path.join(stand.server.directory, stand.server.bucket, "many");
     for (let i = 0; i < 1001; i++) {

@@ -6,10 +6,12 @@ import { eventually } from "../helpers/eventually.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
 
 let directory: ModelDirectory;
+let repository: ModelRepository;
 let watch: RepositoryWatch;
 beforeEach(() => {
   directory = new ModelDirectory();
-  watch = new RepositoryWatch(new ModelRepository([new LocalStore(directory.path)]));
+  repository = new ModelRepository([new LocalStore(directory.path)]);
+  watch = new RepositoryWatch(repository);
 });
 afterEach(() => {
   watch.stop();
@@ -54,6 +56,30 @@ describe("RepositoryWatch", () => {
     directory.model("c", { 1: "one" });
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(seen).toHaveLength(length);
+  });
+
+  it("looks at once when the repository is told of a change, also when that is during a look", async () => {
+    const seen: string[] = [];
+    const onChanges = ({ changed }: RepositoryChanges): void => {
+      seen.push(...changed);
+      if (changed.includes("c")) return;
+      directory.model("c", { 1: "one" });
+      repository.tellChanged();
+    };
+    watch.start(1_000_000, { onChanges, onError: () => {} });
+    directory.model("a", { 1: "one" });
+    directory.model("b", { 1: "one" });
+    repository.tellChanged();
+    await eventually(() => expect(seen).toEqual(["a", "b", "c"]));
+  });
+
+  it("does not look when the repository is told of a change after it was stopped", async () => {
+    const poll = vi.spyOn(watch, "poll");
+    watch.start(1_000_000, { onChanges: () => {}, onError: () => {} });
+    watch.stop();
+    repository.tellChanged();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(poll).not.toHaveBeenCalled();
   });
 
   it("does not look again when it is stopped during a look", async () => {

@@ -84,6 +84,16 @@ describe("queueMetrics", () => {
     );
   });
 
+  it("begins counters at zero, so that their first increase is seen", async () => {
+    const lines = await series(idle);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'tidepool_queue_retries_total{pool="a"} 0',
+        'tidepool_model_cache_hits_total{pool="a"} 0',
+      ]),
+    );
+  });
+
   it("leaves out what another version of the program counts", async () => {
     const counts = new Map([["of_tomorrow\nmodel\n3", 1]]);
     expect((await series({ ...idle, counts })).join()).not.toContain("of_tomorrow");
