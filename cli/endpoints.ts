@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { DataPlane } from "../gateway/data-plane.ts";
 import type { GrpcOptions, GrpcTls } from "../gateway/grpc/options.ts";
 import { createGrpcServer } from "../gateway/grpc/server.ts";
@@ -7,6 +6,7 @@ import { listenHttp } from "../gateway/http/server.ts";
 import { listenMetrics } from "../gateway/metrics-server.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
 import { metricsAddress } from "./check-settings.ts";
+import { readPem } from "./read-pem.ts";
 import { restrictionsOf } from "./restriction.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
@@ -131,12 +131,4 @@ async function readTls(settings: Settings): Promise<GrpcTls | undefined> {
   if (!grpcUseSslMutual) return { certificate, key, mutual: false };
   const rootCertificate = await readPem("grpc-root-cert", grpcRootCert);
   return { certificate, key, rootCertificate, mutual: true };
-}
-
-async function readPem(flag: string, file = ""): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (cause) {
-    throw new UsageError(`--${flag}: given ${file}, which cannot be read`, { cause });
-  }
 }

@@ -1,8 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { createKedaServer, type KedaTls } from "../autoscaler/keda.ts";
 import type { Observer } from "../autoscaler/observe.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Pool } from "./pool-file/pool.ts";
+import { readPem } from "./read-pem.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -46,8 +46,10 @@ async function readTls(settings: Settings): Promise<KedaTls | undefined> {
   const { kedaServerCert, kedaServerKey, kedaRootCert } = settings;
   if (kedaServerCert === undefined || kedaServerKey === undefined) return undefined;
   return {
-    certificate: await readFile(kedaServerCert),
-    key: await readFile(kedaServerKey),
-    ...(kedaRootCert !== undefined && { clientAuthority: await readFile(kedaRootCert) }),
+    certificate: await readPem("keda-server-cert", kedaServerCert),
+    key: await readPem("keda-server-key", kedaServerKey),
+    ...(kedaRootCert !== undefined && {
+      clientAuthority: await readPem("keda-root-cert", kedaRootCert),
+    }),
   };
 }

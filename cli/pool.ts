@@ -52,6 +52,7 @@ export async function pool(read: ReadSettings): Promise<number> {
     id,
     pool: name,
     redis,
+    channel,
     concurrency,
     versions,
     counters,

@@ -1,4 +1,4 @@
-import { type InferenceError, invalidArgument } from "./error.ts";
+import { InferenceError, invalidArgument } from "./error.ts";
 
 /** `[request id: 42] `: how the reference's errors about one request begin. */
 export function requestLabel(id: string): string {
@@ -8,4 +8,9 @@ export function requestLabel(id: string): string {
 /** INVALID_ARG with a text about the request of that id. */
 export function invalidRequest(id: string, text: string): InferenceError {
   return invalidArgument(requestLabel(id) + text);
+}
+
+/** The same failure as one of the request of that id. */
+export function aboutRequest(id: string, cause: InferenceError): InferenceError {
+  return new InferenceError(cause.code, requestLabel(id) + cause.message, { cause });
 }

@@ -8,7 +8,7 @@ import type { ObjectStore } from "./job-objects.ts";
 import { JobStore } from "./job-store.ts";
 import { LivingGateways } from "./living-gateways.ts";
 import { PayloadStore } from "./payload-store.ts";
-import { PoolChannel } from "./pool-channel.ts";
+import type { PoolChannel } from "./pool-channel.ts";
 import { PoolCounters } from "./pool-counters.ts";
 import { openQueue } from "./pool-link.ts";
 import { Presence } from "./presence.ts";
@@ -21,6 +21,8 @@ export interface PoolWorkerOptions {
   readonly id: string;
   readonly pool: string;
   readonly redis: RedisConnections;
+  /** Of the pool; everything in this process hears it through this one. */
+  readonly channel: PoolChannel;
   /** Jobs at a time. */
   readonly concurrency: number;
   /** The versions of this process. */
@@ -57,8 +59,8 @@ export class PoolWorker {
   readonly #timer: NodeJS.Timeout;
   #draining = false;
 
-  private constructor(options: PoolWorkerOptions, channel: PoolChannel) {
-    const { id, pool, redis, versions, clock, log, concurrency } = options;
+  private constructor(options: PoolWorkerOptions) {
+    const { id, pool, redis, channel, versions, clock, log, concurrency } = options;
     const { commands, blocking } = redis;
     const queue = openQueue(pool, commands);
     this.#options = options;
@@ -99,9 +101,7 @@ export class PoolWorker {
 
   /** Resolves when it takes jobs. */
   static async start(options: PoolWorkerOptions): Promise<PoolWorker> {
-    const { commands, subscriber } = options.redis;
-    const channel = await PoolChannel.open(options.pool, commands, subscriber);
-    const worker = new PoolWorker(options, channel);
+    const worker = new PoolWorker(options);
     await worker.#say();
     return worker;
   }

@@ -1,10 +1,11 @@
-import { InferenceError, StatusCode } from "../protocol/error.ts";
-import { requestLabel } from "../protocol/request-label.ts";
+import type { InferenceError } from "../protocol/error.ts";
+import { aboutRequest } from "../protocol/request-label.ts";
 import { Alarm } from "../serving/alarm.ts";
 import type { Clock } from "../serving/clock.ts";
 import { DeadlineHeap, type Expiring } from "../serving/deadline-heap.ts";
 import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
-import { maxWaiting, type PendingRequest, type Scheduler } from "../serving/scheduler.ts";
+import { refusal, timeoutExpired } from "../serving/refusal.ts";
+import type { PendingRequest, Scheduler } from "../serving/scheduler.ts";
 import type { FailureReason } from "../telemetry/model-observation.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { Sender, SentRequest } from "./sender.ts";
@@ -48,13 +49,9 @@ export class RemoteScheduler implements Scheduler {
   }
 
   enqueue(pending: PendingRequest): void {
-    if (this.#stopping) {
-      const { modelName } = pending.request;
-      this.#refuse(pending, "REJECTED", unavailable(`model '${modelName}' is being unloaded`));
-      return;
-    }
-    if (this.#inflight >= maxWaiting) {
-      this.#refuse(pending, "REJECTED", unavailable("Exceeds maximum queue size"));
+    const refused = refusal(pending.request.modelName, this.#stopping, this.#inflight);
+    if (refused) {
+      this.#refuse(pending, "REJECTED", refused);
       return;
     }
     const request = this.#request(pending);
@@ -98,8 +95,7 @@ export class RemoteScheduler implements Scheduler {
     const { sender } = this.#options;
     const { pending } = request;
     sender.forget(request);
-    const message = requestLabel(pending.request.id) + reason.message;
-    pending.sink.fail(new InferenceError(reason.code, message, { cause: reason }));
+    pending.sink.fail(aboutRequest(pending.request.id, reason));
     const withdrawal = await sender.withdraw(request).catch(() => "gone");
     if (withdrawal === "taken") await this.#tell(request);
     else if (withdrawal !== "gone") this.#count(pending, "CANCELED");
@@ -140,13 +136,12 @@ export class RemoteScheduler implements Scheduler {
       return;
     }
     sender.forget(request);
-    this.#refuse(request.pending, "REJECTED", unavailable("Request timeout expired"));
+    this.#refuse(request.pending, "REJECTED", timeoutExpired());
   }
 
   #refuse(pending: PendingRequest, reason: FailureReason, cause: InferenceError): void {
     this.#count(pending, reason);
-    const message = requestLabel(pending.request.id) + cause.message;
-    pending.sink.fail(new InferenceError(cause.code, message, { cause }));
+    pending.sink.fail(aboutRequest(pending.request.id, cause));
   }
 
   #count(pending: PendingRequest, reason: FailureReason): void {
@@ -154,8 +149,4 @@ export class RemoteScheduler implements Scheduler {
     statistics.failed(reason, clock.now() - pending.enqueuedAt);
     board.changed(this.#version, statistics);
   }
-}
-
-function unavailable(message: string): InferenceError {
-  return new InferenceError(StatusCode.Unavailable, message);
 }

@@ -91,7 +91,7 @@ export class Sender {
     if (!request || number < request.replies) return;
     request.replies = number + 1;
     if (coldStart) request.pending.call.coldStart = coldStart;
-    if (final) this.#close(request);
+    if (final) this.forget(request);
     const { sink } = request.pending;
     if (outcome instanceof InferenceError) sink.fail(outcome);
     else sink.send(outcome, final);
@@ -122,7 +122,16 @@ export class Sender {
 
   /** Nothing more is expected for the request. */
   forget(request: SentRequest): void {
-    this.#close(request);
+    const { place } = request;
+    request.over = true;
+    if (place) {
+      const { envelope, index } = place;
+      envelope.open.delete(index);
+      if (envelope.open.size === 0) this.#sent.delete(envelope.id);
+      if (this.#sent.size === 0 && this.#gathered > 0) this.#flushSoon();
+    }
+    this.#options.meter.end();
+    request.done();
   }
 
   /**
@@ -141,19 +150,6 @@ export class Sender {
       for (const request of requests) delete request.place;
       this.#pack(requests);
     }
-  }
-
-  #close(request: SentRequest): void {
-    const { place } = request;
-    request.over = true;
-    if (place) {
-      const { envelope, index } = place;
-      envelope.open.delete(index);
-      if (envelope.open.size === 0) this.#sent.delete(envelope.id);
-      if (this.#sent.size === 0 && this.#gathered > 0) this.#flushSoon();
-    }
-    this.#options.meter.end();
-    request.done();
   }
 
   /** With all that arrives in the same turn of the event loop. */
@@ -235,7 +231,7 @@ export class Sender {
   #refuse(envelope: SentEnvelope, cause: unknown): void {
     const error = queueAway(cause);
     for (const request of envelope.open.values()) {
-      this.#close(request);
+      this.forget(request);
       request.pending.sink.fail(error);
     }
   }

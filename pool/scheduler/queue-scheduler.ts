@@ -1,5 +1,5 @@
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import { requestLabel } from "../../protocol/request-label.ts";
+import type { InferenceError } from "../../protocol/error.ts";
+import { aboutRequest } from "../../protocol/request-label.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { InstanceGroup, ModelInstance } from "../instance/model-instance.ts";
 import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
@@ -7,7 +7,8 @@ import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { PendingQueue } from "./pending-queue.ts";
 import type { RunRequests } from "./run-requests.ts";
-import { maxWaiting, type PendingRequest, type Scheduler } from "../../serving/scheduler.ts";
+import { refusal, timeoutExpired } from "../../serving/refusal.ts";
+import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 
 /** Chooses, from the front of the line, who runs together. */
 export interface BatchPolicy {
@@ -56,13 +57,9 @@ export class QueueScheduler implements Scheduler {
   }
 
   enqueue(pending: PendingRequest): void {
-    if (this.#stopping) {
-      const { modelName } = pending.request;
-      this.#refuse(pending, "REJECTED", unavailable(`model '${modelName}' is being unloaded`));
-      return;
-    }
-    if (this.#queue.size >= maxWaiting) {
-      this.#refuse(pending, "REJECTED", unavailable("Exceeds maximum queue size"));
+    const refused = refusal(pending.request.modelName, this.#stopping, this.#queue.size);
+    if (refused) {
+      this.#refuse(pending, "REJECTED", refused);
       return;
     }
     const entry = this.#queue.push(pending);
@@ -95,7 +92,7 @@ export class QueueScheduler implements Scheduler {
     this.#dispatching = false;
     const now = this.#clock.now();
     for (let late = this.#queue.takeExpired(now); late; late = this.#queue.takeExpired(now)) {
-      this.#drop(late, "REJECTED", unavailable("Request timeout expired"));
+      this.#drop(late, "REJECTED", timeoutExpired());
     }
     this.#alarm.set(Math.min(this.#fillInstances(now), this.#queue.nextDeadline), now);
   }
@@ -128,9 +125,8 @@ export class QueueScheduler implements Scheduler {
   }
 
   #refuse(pending: PendingRequest, reason: FailureReason, cause: InferenceError): void {
-    const message = requestLabel(pending.request.id) + cause.message;
     this.#statistics.failed(reason, this.#clock.now() - pending.enqueuedAt);
-    pending.sink.fail(new InferenceError(cause.code, message, { cause }));
+    pending.sink.fail(aboutRequest(pending.request.id, cause));
   }
 
   #answered(count: number): void {
@@ -139,8 +135,4 @@ export class QueueScheduler implements Scheduler {
     this.#alarm.cancel();
     this.#drained();
   }
-}
-
-function unavailable(message: string): InferenceError {
-  return new InferenceError(StatusCode.Unavailable, message);
 }

@@ -1,11 +1,12 @@
 import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
-import { requestLabel } from "../../protocol/request-label.ts";
+import { aboutRequest } from "../../protocol/request-label.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { DeadlineHeap } from "../../serving/deadline-heap.ts";
 import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
-import { maxWaiting, type PendingRequest, type Scheduler } from "../../serving/scheduler.ts";
+import { refusal } from "../../serving/refusal.ts";
+import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { SchedulerOptions } from "./queue-scheduler.ts";
 import type { SequenceBatcher, SequenceKeeper } from "./sequence-batcher.ts";
@@ -65,9 +66,9 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   }
 
   enqueue(pending: PendingRequest): void {
-    const refusal = this.#busy(pending) ?? sequenceError(pending.request, this.#open);
-    if (refusal) {
-      pending.sink.fail(refusal);
+    const error = this.#busy(pending) ?? sequenceError(pending.request, this.#open);
+    if (error) {
+      pending.sink.fail(error);
       return;
     }
     const sequence = this.#sequenceOf(pending.request);
@@ -119,15 +120,10 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   }
 
   #busy({ request }: PendingRequest): InferenceError | undefined {
-    if (!this.#stopping && this.#waiting < maxWaiting) return undefined;
+    const refused = refusal(request.modelName, this.#stopping, this.#waiting);
+    if (!refused) return undefined;
     this.#statistics.failed("REJECTED", 0);
-    return new InferenceError(
-      StatusCode.Unavailable,
-      requestLabel(request.id) +
-        (this.#stopping
-          ? `model '${request.modelName}' is being unloaded`
-          : "Exceeds maximum queue size"),
-    );
+    return aboutRequest(request.id, refused);
   }
 
   /** A START within an open sequence begins it anew, in its place. */
@@ -217,8 +213,7 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
     this.#inflight--;
     this.#statistics.dequeued(1);
     this.#statistics.failed(reason, this.#clock.now() - enqueuedAt);
-    const label = reason === "CANCELED" ? requestLabel(request.id) : "";
-    sink.fail(new InferenceError(cause.code, label + cause.message, { cause }));
+    sink.fail(reason === "CANCELED" ? aboutRequest(request.id, cause) : cause);
   }
 
   /** The instance is gone, and with it all that it knew of its sequences: none of these may go on elsewhere. */

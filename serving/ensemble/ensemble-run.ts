@@ -2,7 +2,7 @@ import { Call } from "../../protocol/call.ts";
 import { InferenceError } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
 import { noParameters, type Parameters, type ParameterValue } from "../../protocol/parameters.ts";
-import { requestLabel } from "../../protocol/request-label.ts";
+import { aboutRequest, requestLabel } from "../../protocol/request-label.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import { validRequest } from "../../protocol/valid-request.ts";
@@ -184,8 +184,7 @@ export class EnsembleRun {
   }
 
   #cancelled(reason: InferenceError): void {
-    const message = requestLabel(this.#whole.request.id) + reason.message;
-    this.#fail("CANCELED", new InferenceError(reason.code, message, { cause: reason }));
+    this.#fail("CANCELED", aboutRequest(this.#whole.request.id, reason));
   }
 
   #fail(reason: FailureReason, error: InferenceError): void {

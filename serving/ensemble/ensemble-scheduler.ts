@@ -1,10 +1,10 @@
-import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import { requestLabel } from "../../protocol/request-label.ts";
+import { aboutRequest } from "../../protocol/request-label.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Clock } from "../clock.ts";
 import type { ModelStatisticsRecorder } from "../model-statistics.ts";
 import type { RunningVersion } from "../running-version.ts";
-import { maxWaiting, type PendingRequest, type Scheduler } from "../scheduler.ts";
+import { refusal } from "../refusal.ts";
+import type { PendingRequest, Scheduler } from "../scheduler.ts";
 import { EnsembleRun } from "./ensemble-run.ts";
 import { type EnsemblePlan, planEnsemble } from "./plan.ts";
 
@@ -40,12 +40,11 @@ export class EnsembleScheduler implements Scheduler {
   }
 
   enqueue(pending: PendingRequest): void {
-    const obstacle = this.#obstacle();
-    if (obstacle !== undefined) {
+    const refused = refusal(this.#model.name, this.#stopping, this.#inflight);
+    if (refused) {
       const { statistics, clock } = this.#options;
       statistics.failed("REJECTED", clock.now() - pending.enqueuedAt);
-      const message = requestLabel(pending.request.id) + obstacle;
-      pending.sink.fail(new InferenceError(StatusCode.Unavailable, message));
+      pending.sink.fail(aboutRequest(pending.request.id, refused));
       return;
     }
     this.#inflight++;
@@ -65,11 +64,6 @@ export class EnsembleScheduler implements Scheduler {
   #plan(outputs: readonly { readonly name: string }[]): EnsemblePlan {
     const names = outputs.map(({ name }) => name);
     return planEnsemble(this.#model.config, this.#members, names);
-  }
-
-  #obstacle(): string | undefined {
-    if (this.#stopping) return `model '${this.#model.name}' is being unloaded`;
-    return this.#inflight >= maxWaiting ? "Exceeds maximum queue size" : undefined;
   }
 
   #answered(): void {

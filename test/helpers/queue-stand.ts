@@ -60,11 +60,11 @@ export class QueueStand {
   readonly pool = randomBytes(6).toString("hex");
   /** For what a test looks up itself. */
   readonly commands: Redis;
-  readonly #url: string;
+  readonly url: string;
   readonly #closing: (() => Promise<void>)[] = [];
 
   private constructor(url: string, commands: Redis) {
-    this.#url = url;
+    this.url = url;
     this.commands = commands;
   }
 
@@ -116,6 +116,7 @@ export class QueueStand {
       id: name,
       pool: this.pool,
       redis,
+      channel: await PoolChannel.open(this.pool, redis.commands, redis.subscriber),
       concurrency: options.concurrency ?? 4,
       versions,
       clock: systemClock,
@@ -159,9 +160,9 @@ export class QueueStand {
 
   async #connect(): Promise<RedisConnections> {
     const [commands, blocking, subscriber] = await Promise.all([
-      connect(this.#url, "commands"),
-      connect(this.#url, "blocking"),
-      connect(this.#url, "subscriber"),
+      connect(this.url, "commands"),
+      connect(this.url, "blocking"),
+      connect(this.url, "subscriber"),
     ]);
     return { commands, blocking, subscriber };
   }

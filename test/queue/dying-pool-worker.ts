@@ -1,4 +1,5 @@
 import { ResidentVersions } from "../../pool/resident-versions.ts";
+import { PoolChannel } from "../../queue/pool-channel.ts";
 import { PoolWorker } from "../../queue/pool-worker.ts";
 import { connect } from "../../redis/connection.ts";
 import { systemClock } from "../../serving/clock.ts";
@@ -13,14 +14,16 @@ const instances = new InstantInstances((request) => {
   if (request.id === "kill") process.kill(process.pid, "SIGKILL");
   return responseTo(request);
 });
+const redis = {
+  commands: await connect(url, "commands"),
+  blocking: await connect(url, "blocking"),
+  subscriber: await connect(url, "subscriber"),
+};
 await PoolWorker.start({
   id: `${process.pid}`,
   pool,
-  redis: {
-    commands: await connect(url, "commands"),
-    blocking: await connect(url, "blocking"),
-    subscriber: await connect(url, "subscriber"),
-  },
+  redis,
+  channel: await PoolChannel.open(pool, redis.commands, redis.subscriber),
   concurrency: 4,
   versions: new ResidentVersions({
     budgetBytes: 1,

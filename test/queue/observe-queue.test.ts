@@ -1,19 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { QueueStand, send } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+import { type QueueStand, send } from "../helpers/queue-stand.ts";
 
 describe("observeQueue", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachStand((opened) => {
+    stand = opened;
   });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
-  });
-  afterEach(() => stand.close());
-  afterAll(() => redis.stop());
 
   it("sees what waits while nobody works, and who has it when somebody does", async () => {
     const gateway = await stand.gateway();

@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { Demand } from "../../queue/demand.ts";
 import { names } from "../../queue/names.ts";
 import { openQueue } from "../../queue/pool-link.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { keyOf, QueueStand, send, sourceOf } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+import { keyOf, type QueueStand, send, sourceOf } from "../helpers/queue-stand.ts";
 
 describe("Openings", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
-  beforeAll(async () => {
-    redis = await startRedis();
+  eachStand((opened) => {
+    stand = opened;
   });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
-  });
-  afterEach(() => stand.close());
-  afterAll(() => redis.stop());
 
   it("wakes one pool worker once, although two gateways ask at the same time", async () => {
     const gate = Promise.withResolvers<void>();

@@ -1,23 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Demand } from "../../queue/demand.ts";
 import { names } from "../../queue/names.ts";
 import { PoolChannel } from "../../queue/pool-channel.ts";
 import { Presence } from "../../queue/presence.ts";
 import { connect } from "../../redis/connection.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { keyOf, QueueStand, send } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+import { keyOf, type QueueStand, send } from "../helpers/queue-stand.ts";
 
-let redis: RedisServer;
 let stand: QueueStand;
-beforeAll(async () => {
-  redis = await startRedis();
+eachStand((opened) => {
+  stand = opened;
 });
-beforeEach(async () => {
-  stand = await QueueStand.open(redis.url);
-});
-afterEach(() => stand.close());
-afterAll(() => redis.stop());
 
 describe("Presence", () => {
   it("shows a pool worker with what it has, until it leaves", async () => {
@@ -70,7 +64,7 @@ describe("Demand", () => {
   });
 
   it("is announced at once when it leaves zero, and not again while it lasts", async () => {
-    const subscriber = await connect(redis.url, "subscriber");
+    const subscriber = await connect(stand.url, "subscriber");
     const channel = await PoolChannel.open(stand.pool, stand.commands, subscriber);
     const demand = new Demand(stand.pool, stand.commands);
     const heard: number[] = [];

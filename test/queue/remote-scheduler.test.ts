@@ -1,38 +1,32 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
 import { openQueue } from "../../queue/pool-link.ts";
 import { names } from "../../queue/names.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
 import {
   keyOf,
-  QueueStand,
+  type QueueStand,
   send,
   type StandGateway,
   type StandPoolWorker,
 } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
 import type { SentRequest } from "../helpers/requests.ts";
 
 /** In microseconds, of requests that are to run out of time. */
 const soon = 50_000;
 
 describe("RemoteScheduler", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
   let gateway: StandGateway;
   let version: RunningVersion;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
+  eachStand(async (opened) => {
+    stand = opened;
     gateway = await stand.gateway();
     version = await stand.serve(gateway);
   });
-  afterEach(() => stand.close());
-  afterAll(() => redis.stop());
 
   it("takes a cancelled request out of Redis before any pool worker sees it", async () => {
     const sent = send(version);

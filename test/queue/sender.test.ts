@@ -1,29 +1,23 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { names } from "../../queue/names.ts";
 import { encodeReply, type Reply } from "../../queue/reply-frame.ts";
 import { bundles } from "../../queue/frame.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { prepare, QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+import { prepare, type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
 import { responseTo, type SentRequest } from "../helpers/requests.ts";
 
 describe("Sender", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
   let gateway: StandGateway;
   let version: RunningVersion;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
+  eachStand(async (opened) => {
+    stand = opened;
     gateway = await stand.gateway();
     version = await stand.serve(gateway);
   });
-  afterEach(() => stand.close());
-  afterAll(() => redis.stop());
 
   /** How many requests each envelope in Redis has, in the order in which they were made. */
   async function envelopes(): Promise<number[]> {

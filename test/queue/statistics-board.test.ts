@@ -1,31 +1,25 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { names } from "../../queue/names.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
 import {
   keyOf,
-  QueueStand,
+  type QueueStand,
   send,
   type StandGateway,
   type StandPoolWorker,
 } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
 
 describe("StatisticsBoard", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
   let gateway: StandGateway;
   let version: RunningVersion;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
+  eachStand(async (opened) => {
+    stand = opened;
     gateway = await stand.gateway();
     version = await stand.serve(gateway);
   });
-  afterEach(() => stand.close());
-  afterAll(() => redis.stop());
 
   it("has counted a request when its reply can be read", async () => {
     const worker = await stand.poolWorker();

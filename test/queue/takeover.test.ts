@@ -1,37 +1,31 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
 import { names } from "../../queue/names.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { endProcess } from "../helpers/end-process.ts";
+import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
-import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
+import { type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
 
 const program = path.join(import.meta.dirname, "dying-pool-worker.ts");
 
 describe("Consumer", () => {
-  let redis: RedisServer;
   let stand: QueueStand;
   let gateway: StandGateway;
   let version: RunningVersion;
   let children: ChildProcess[] = [];
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  beforeEach(async () => {
-    stand = await QueueStand.open(redis.url);
+  eachStand(async (opened) => {
+    stand = opened;
     gateway = await stand.gateway();
     version = await stand.serve(gateway);
   });
   afterEach(async () => {
     await Promise.all(children.map(endProcess));
     children = [];
-    await stand.close();
   });
-  afterAll(() => redis.stop());
 
   it("takes over what a pool worker had that was killed", async () => {
     const child = await spawnPoolWorker();
@@ -102,7 +96,7 @@ describe("Consumer", () => {
   });
 
   async function spawnPoolWorker(): Promise<ChildProcess> {
-    const child = spawn(process.execPath, [program, redis.url, stand.pool], {
+    const child = spawn(process.execPath, [program, stand.url, stand.pool], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     children.push(child);
