@@ -16,6 +16,8 @@ import { addJobRoutes } from "./jobs.ts";
 import { addLoggingRoutes } from "./logging.ts";
 import { addMetadataRoutes } from "./metadata.ts";
 import type { HttpOptions } from "./options.ts";
+import type { PlainCalls } from "./plain-connections.ts";
+import { plainInferAnswer } from "./plain-infer.ts";
 import { addRepositoryRoutes } from "./repository.ts";
 import { addModelRoute, jsonError } from "./routes.ts";
 import { addStatisticsRoutes } from "./statistics.ts";
@@ -26,6 +28,8 @@ export interface HttpApp {
   readonly fetch: Hono<HttpEnv>["fetch"];
   /** Asked first. */
   readonly fastLane: FastLane;
+  /** Answers what is so plain that node's own objects are not needed for it; undefined where every call must be looked at. */
+  readonly plain: PlainCalls | undefined;
 }
 
 /** All that the server answers over HTTP: the v2 protocol and its extensions, in front of the data plane. */
@@ -60,6 +64,12 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   if (plane.jobs) addJobRoutes(routes, plane.jobs, options);
   addLoggingRoutes(routes, options);
   // Who is restricted is asked on the router's way only.
-  const fastLane = restrictions.has("inference") ? noLane : inferLane(infer, options);
-  return { fetch: app.fetch, fastLane };
+  const restricted = restrictions.has("inference");
+  const fastLane = restricted ? noLane : inferLane(infer, options);
+  const { maxInputBytes, headerForwardPattern } = options;
+  const plain =
+    restricted || headerForwardPattern
+      ? undefined
+      : { answer: plainInferAnswer(plane, options), maxInputBytes };
+  return { fetch: app.fetch, fastLane, plain };
 }

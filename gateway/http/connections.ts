@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { PlainConnections } from "./plain-connections.ts";
 
 /** How often a server that closes looks for connections that it need not wait for. */
 const sweepMilliseconds = 20;
@@ -16,10 +17,12 @@ export function currentAnswer(socket: Duplex): ServerResponse | null | undefined
 /** The open connections of a server, so that it can close without waiting for those on which nobody asks anything. */
 export class Connections {
   readonly #server: Server;
+  readonly #plain: PlainConnections | undefined;
   readonly #sockets = new Set<Socket>();
 
-  constructor(server: Server) {
+  constructor(server: Server, plain?: PlainConnections) {
     this.#server = server;
+    this.#plain = plain;
     server.on("connection", (socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
@@ -31,11 +34,14 @@ export class Connections {
     const { promise, resolve } = Promise.withResolvers<void>();
     const server = this.#server;
     const began = performance.now();
+    this.#plain?.close();
     const sweep = setInterval(() => {
       server.closeIdleConnections();
       if (performance.now() - began >= newcomerMilliseconds) this.#closeSilent();
     }, sweepMilliseconds);
-    const cutOff = (): void => server.closeAllConnections();
+    const cutOff = (): void => {
+      for (const socket of this.#sockets) socket.destroy();
+    };
     signal.addEventListener("abort", cutOff, { once: true });
     server.close(() => {
       clearInterval(sweep);
@@ -48,6 +54,8 @@ export class Connections {
 
   /** To node a connection that has sent nothing, or half of a head, is not idle but at the beginning of a request. */
   #closeSilent(): void {
-    for (const socket of this.#sockets) if (!currentAnswer(socket)) socket.destroy();
+    for (const socket of this.#sockets) {
+      if (!currentAnswer(socket) && !this.#plain?.answering(socket)) socket.destroy();
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { StatusCode } from "../../protocol/error.ts";
+import { type InferenceError, StatusCode } from "../../protocol/error.ts";
 
 /** The HTTP status of each outcome; a new outcome does not compile until it has one. */
 export const httpStatus = {
@@ -19,4 +19,9 @@ const longestText = 4096;
 export function errorJson(message: string): string {
   const cut = message.length > longestText ? `${message.slice(0, longestText)}…` : message;
   return JSON.stringify({ error: cut });
+}
+
+/** When to come again, where the error says it. */
+export function retryHeaders({ retryAfterSeconds: seconds }: InferenceError): readonly string[] {
+  return seconds === undefined ? [] : ["Retry-After", String(Math.ceil(seconds))];
 }

@@ -5,7 +5,7 @@ import type { Context, Handler } from "hono";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallFields, clientError, logAnswered } from "../call-log.ts";
-import { errorJson, httpStatus } from "./error-status.ts";
+import { errorJson, httpStatus, retryHeaders } from "./error-status.ts";
 
 /** The environment of all handlers: node's own request and response. */
 export interface HttpEnv {
@@ -109,8 +109,6 @@ function sendError(exchange: Exchange, cause: unknown, log: Logger): void {
   const error = clientError(cause, log, exchangeFields(exchange));
   if (outgoing.headersSent) outgoing.destroy();
   else if (!outgoing.destroyed) {
-    const { code, message, retryAfterSeconds: seconds } = error;
-    const later = seconds === undefined ? [] : ["Retry-After", String(Math.ceil(seconds))];
-    sendJson(outgoing, httpStatus[code], errorJson(message), later);
+    sendJson(outgoing, httpStatus[error.code], errorJson(error.message), retryHeaders(error));
   }
 }

@@ -4,7 +4,7 @@ import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { inferenceHeaderContentLength } from "../../protocol/headers.ts";
 import { parseInfer } from "../../protocol/infer-json.ts";
-import type { BinaryOutputs, ParsedInfer } from "../../protocol/infer-json.ts";
+import type { BinaryOutputs, ParsedInfer, RequestTarget } from "../../protocol/infer-json.ts";
 import { inferReply } from "../../protocol/infer-reply.ts";
 import type { InferReply } from "../../protocol/infer-reply.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
@@ -24,6 +24,7 @@ import { forwardedHeaders } from "./forwarded-headers.ts";
 import { sendInferEvents, wantsEvents } from "./infer-events.ts";
 import type { HttpOptions } from "./options.ts";
 import { rawRequest } from "./raw-request.ts";
+import { replyBody, replyHeaders, replyPieces } from "./reply-body.ts";
 
 /** `POST …/infer`: one request, one response, each as JSON with or without binary tensor data behind it. */
 export function inferAnswer(plane: DataPlane, options: HttpOptions): ExchangeAnswer {
@@ -53,15 +54,21 @@ export function parseInferBody(
 ): ParsedInfer {
   const { incoming, modelName, modelVersion } = exchange;
   const forwarded = forwardedHeaders(incoming.rawHeaders, options.headerForwardPattern);
-  const { head, tail } = splitBody(
-    body,
-    headerText(incoming.headers[inferenceHeaderContentLength]),
-  );
-  const target = { modelName, modelVersion, forwarded };
-  const parsed =
-    head.length === 0 ? rawRequest(model, tail, target) : parseInfer(head, tail, target);
+  const jsonLength = headerText(incoming.headers[inferenceHeaderContentLength]);
+  const parsed = parseBody(model, body, jsonLength, { modelName, modelVersion, forwarded });
   exchange.requestId = parsed.request.id;
   return parsed;
+}
+
+/** Reads a body; `jsonLength` is what `Inference-Header-Content-Length` says. */
+export function parseBody(
+  model: ServedModel,
+  body: Uint8Array,
+  jsonLength: string | undefined,
+  target: RequestTarget,
+): ParsedInfer {
+  const { head, tail } = splitBody(body, jsonLength);
+  return head.length === 0 ? rawRequest(model, tail, target) : parseInfer(head, tail, target);
 }
 
 /** Answers with a response as its request wanted it. */
@@ -101,50 +108,29 @@ export async function readInferBody(
   return decompress(await readBody(incoming, outgoing, limit), coding, limit);
 }
 
-/** Up to this size node writes head and body of an answer as one string, which costs less than pieces without a copy. */
-const smallBytes = 16_384;
-
 async function sendReply(
   outgoing: ServerResponse,
-  { head, tail }: InferReply,
+  reply: InferReply,
   coding: ContentCoding,
 ): Promise<void> {
-  const headLength = Buffer.byteLength(head);
-  const headers =
-    tail.length === 0
-      ? ["Content-Type", "application/json"]
-      : [
-          "Content-Type",
-          "application/octet-stream",
-          "Inference-Header-Content-Length",
-          String(headLength),
-        ];
+  const body = replyBody(reply);
+  const headers = [...replyHeaders(body)];
   if (coding !== "identity") {
-    const whole = Buffer.concat([Buffer.from(head), ...tail]);
+    const whole = Buffer.concat([Buffer.from(reply.head), ...reply.tail]);
     const compressed = await compress(whole, coding);
     headers.push("Content-Encoding", coding, "Content-Length", String(compressed.length));
     outgoing.writeHead(200, headers).end(compressed);
     return;
   }
-  let length = headLength;
-  for (const bytes of tail) length += bytes.length;
-  headers.push("Content-Length", String(length));
+  headers.push("Content-Length", String(body.length));
   outgoing.writeHead(200, headers);
-  if (length <= smallBytes) {
-    outgoing.end(latin1(head, headLength) + tail.map(bytesAsLatin1).join(""), "latin1");
+  const pieces = replyPieces(body);
+  if (typeof pieces === "string") {
+    outgoing.end(pieces, "latin1");
     return;
   }
   // Corked until the end: one system call for all the pieces, and no copy of any tensor.
   outgoing.cork();
-  outgoing.write(head);
-  for (const bytes of tail) outgoing.write(bytes);
+  for (const piece of pieces) outgoing.write(piece);
   outgoing.end();
-}
-
-function latin1(text: string, length: number): string {
-  return text.length === length ? text : Buffer.from(text).toString("latin1");
-}
-
-function bytesAsLatin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString("latin1");
 }

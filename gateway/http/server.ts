@@ -4,6 +4,7 @@ import { getRequestListener } from "@hono/node-server";
 import { listen, type ListenAddress } from "../listen.ts";
 import type { HttpApp } from "./app.ts";
 import { Connections } from "./connections.ts";
+import { PlainConnections } from "./plain-connections.ts";
 import { jsonError } from "./routes.ts";
 import { arrivalOptions, refuseUnreadable } from "./unreadable-request.ts";
 
@@ -31,7 +32,8 @@ export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<Ht
     keepAliveTimeout: keepAliveMilliseconds,
     noDelay: true,
   });
-  const connections = new Connections(server);
+  const plain = app.plain && new PlainConnections(server, app.plain, keepAliveMilliseconds);
+  const connections = new Connections(server, plain);
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!app.fastLane(incoming, outgoing)) void listener(incoming, outgoing);
   };
