@@ -1,7 +1,7 @@
 import type { CrashHistory } from "./crash-backoff.ts";
 import { noCrashes } from "./crash-backoff.ts";
 import { averageDemand, withSample, type DemandSample } from "./demand-window.ts";
-import { inFlightOf, type PoolObservation } from "./observe.ts";
+import { inFlightOf, isBusy, type PoolObservation, sequenceHolders } from "./observe.ts";
 
 /** How a pool shall follow its demand. */
 export interface ScalingPolicy {
@@ -127,7 +127,7 @@ function situationOf(
   const needs = (window: number): number => workersFor(policy, averageDemand(samples, now, window));
   const atOnce = needs(panicWindowMilliseconds);
   const panics = atOnce > existing && atOnce >= panicThreshold * existing;
-  const busy = demand > 0 || inFlightOf(observation) > 0;
+  const busy = isBusy(observation);
   const state = {
     ...before,
     samples,
@@ -156,6 +156,7 @@ function shrunk({ policy, observation, state, now, needed }: Situation): Scaling
     1,
     needed,
     workersFor(policy, inFlightOf(observation)),
+    sequenceHolders(observation),
     Math.ceil(existingWorkers / policy.maxScaleDownRate),
   );
   const [oldest] = state.samples;

@@ -1,6 +1,6 @@
 import { type InferenceError, invalidArgument } from "../protocol/error.ts";
 import type { Fields } from "./keda-methods.ts";
-import { inFlightOf, type PoolObservation } from "./observe.ts";
+import type { PoolObservation } from "./observe.ts";
 
 /** A pool that KEDA scales. */
 export interface KedaPool {
@@ -58,11 +58,6 @@ export async function metricValues(
     );
   const observation = await observe(pool);
   return { metricValues: named.map((metric) => metricValue(metric, observation)) };
-}
-
-/** A pool with anything to do keeps its workers: also what runs for a gateway that is gone. */
-export function isActive(observation: PoolObservation): boolean {
-  return observation.demand > 0 || inFlightOf(observation) > 0;
 }
 
 function unknownName(subject: string, given: string, known: readonly string[]): InferenceError {

@@ -4,8 +4,8 @@ import type { Logger } from "../telemetry/logger.ts";
 import { watchActivity } from "./keda-activity.ts";
 import { type OpenStream, stream, unary } from "./keda-calls.ts";
 import { type Fields, kedaMethods } from "./keda-methods.ts";
-import { isActive, kedaTrigger, metricSpecs, metricValues, type KedaPool } from "./keda-metrics.ts";
-import type { Observer, PoolObservation } from "./observe.ts";
+import { kedaTrigger, metricSpecs, metricValues, type KedaPool } from "./keda-metrics.ts";
+import { isBusy, type Observer, type PoolObservation } from "./observe.ts";
 import { TroubleLog } from "./trouble-log.ts";
 
 export interface KedaServerOptions {
@@ -52,14 +52,14 @@ export function createKedaServer(options: KedaServerOptions): KedaServer {
   const triggerOf = (ref: Fields | undefined) =>
     kedaTrigger(options.pools, ref?.["scalerMetadata"] ?? {});
   server.addService(kedaMethods(), {
-    IsActive: unary(async (ref) => ({ result: isActive(await observe(triggerOf(ref).pool)) })),
+    IsActive: unary(async (ref) => ({ result: isBusy(await observe(triggerOf(ref).pool)) })),
     GetMetricSpec: unary((ref) => metricSpecs(triggerOf(ref))),
     GetMetrics: unary(({ scaledObjectRef, metricName }) =>
       metricValues(triggerOf(scaledObjectRef), metricName, observe),
     ),
     StreamIsActive: stream(streams, (ref, write) => {
       const { pool } = triggerOf(ref);
-      const active = async (): Promise<boolean> => isActive(await observe(pool));
+      const active = async (): Promise<boolean> => isBusy(await observe(pool));
       return watchActivity({ ...options, pool, active }, (result) => write({ result }));
     }),
     // The targets stay as they are while we run: nothing follows the first message.

@@ -15,6 +15,8 @@ export interface ObservedPoolWorker {
   readonly state: "starting" | "ready" | "draining";
   /** Requests that it works on. */
   readonly inFlight: number;
+  /** Open sequences, which end with it: their next requests can run nowhere else. */
+  readonly sequences: number;
   /** Epoch milliseconds. */
   readonly startedAt: number;
 }
@@ -30,4 +32,14 @@ export interface Observer {
 /** Requests in the hands of a pool's workers, those included whose gateway is gone. */
 export function inFlightOf({ poolWorkers }: PoolObservation): number {
   return poolWorkers.reduce((sum, { inFlight }) => sum + inFlight, 0);
+}
+
+/** True for a pool that must not fall asleep now: also while nobody asks, for as long as sequences are open. */
+export function isBusy(observation: PoolObservation): boolean {
+  return observation.demand > 0 || inFlightOf(observation) > 0 || sequenceHolders(observation) > 0;
+}
+
+/** Pool workers that should stay because of the sequences that they have. */
+export function sequenceHolders({ poolWorkers }: PoolObservation): number {
+  return poolWorkers.filter(({ state, sequences }) => state !== "draining" && sequences > 0).length;
 }

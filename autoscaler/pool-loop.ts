@@ -132,7 +132,9 @@ export class PoolLoop {
     const message = `pool '${name}': from ${from} to ${workers} pool workers, because ${scalingReasons[reason]}`;
     this.#options.log.info(message, { pool: name, from, to: workers, reason, demand });
     const since = from === 0 ? Math.max(demandSince, this.#exitedAt) : decidedAt;
-    const inFlight = new Map(poolWorkers.map((worker) => [worker.id, worker.inFlight]));
+    const inFlight = new Map(
+      poolWorkers.map((worker) => [worker.id, worker.inFlight + worker.sequences]),
+    );
     try {
       const demandSeenAt = Math.min(since, decidedAt);
       await scaler.scaleTo(workers, { demandSeenAt, decidedAt, inFlight });

@@ -23,7 +23,9 @@ import tritonclient.http as http_client
 from tritonclient.grpc._utils import _get_inference_request
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-SHAPES = {"identity_fp32": [1, 16], "mlp": [1, 784], "conv": [1, 3, 224, 224]}
+SHAPES = {"identity_fp32": [1, 16], "mlp": [1, 784], "mlp_cached": [1, 784], "conv": [1, 3, 224, 224], "preproc_py": [1, 784], "ens_py": [1, 784], "identity_py": [1, 262144]}
+# Of those that do not take FP32 by the name of INPUT0.
+INPUTS = {"preproc_py": ("RAW", "UINT8"), "ens_py": ("RAW", "UINT8")}
 # A convolution takes so long that a short window would count a handful.
 SECONDS = {"conv": 15}
 GRPC_CONNECTIONS = 8
@@ -61,9 +63,10 @@ def prepare(server, protocol, model, folder):
     """Proves that the server answers the real client, and gives h2load's arguments for that very request."""
     kind = http_client if protocol == "http" else grpc_client
     port = server.http if protocol == "http" else server.grpc
+    name, datatype = INPUTS.get(model, ("INPUT0", "FP32"))
     array = np.random.default_rng(7).random(SHAPES[model], np.float32)
-    given = kind.InferInput("INPUT0", SHAPES[model], "FP32")
-    given.set_data_from_numpy(array)
+    given = kind.InferInput(name, SHAPES[model], datatype)
+    given.set_data_from_numpy(array if datatype == "FP32" else (array * 255).astype(np.uint8))
     kind.InferenceServerClient(f"127.0.0.1:{port}").infer(model, [given])
     if protocol == "http":
         body, head = http_client.InferenceServerClient.generate_request_body([given])

@@ -10,6 +10,16 @@ const here = import.meta.dirname;
 const peer = process.env["TRITON_PEER"] ?? path.join(here, "../.tidepool/peer");
 const startMilliseconds = 120_000;
 
+const models = [
+  "identity_fp32",
+  "mlp",
+  "mlp_cached",
+  "conv",
+  "preproc_py",
+  "ens_py",
+  "identity_py",
+];
+
 interface Contender {
   readonly name: string;
   readonly process: ChildProcess;
@@ -68,6 +78,9 @@ function startTidepool(command: "serve" | "dev", cache: string, redisUrl = ""): 
     `--model-repository=${path.join(peer, "models/onnx")}`,
     `--local-cache-directory=${cache}`,
     "--model-control-mode=explicit",
+    `--python=${path.join(peer, "venv/bin/python")}`,
+    // As the reference's.
+    "--cache-config=local,size=268435456",
   ]);
 }
 
@@ -83,9 +96,9 @@ async function start(
   parameters: readonly string[],
 ): Promise<Contender> {
   const ports = [`--http-port=${http}`, `--grpc-port=${grpc}`, `--metrics-port=${metrics}`];
-  const models = ["identity_fp32", "mlp", "conv"].map((model) => `--load-model=${model}`);
+  const loads = models.map((model) => `--load-model=${model}`);
   const began = performance.now();
-  const child = spawn(program, [...parameters, ...ports, ...models], { stdio: "ignore" });
+  const child = spawn(program, [...parameters, ...ports, ...loads], { stdio: "ignore" });
   while (performance.now() - began < startMilliseconds && child.exitCode === null) {
     const answer = await fetch(`http://127.0.0.1:${http}/v2/health/ready`).catch(() => undefined);
     const readyMilliseconds = performance.now() - began;

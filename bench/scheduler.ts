@@ -8,6 +8,7 @@ import { dynamicBatchScheduler } from "../pool/scheduler/dynamic-batch-scheduler
 import type { SchedulerOptions } from "../pool/scheduler/queue-scheduler.ts";
 import type { ResponseSink, Scheduler } from "../serving/scheduler.ts";
 import { anonymous, Call } from "../protocol/call.ts";
+import type { ModelDynamicBatching } from "../protocol/model-config.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 import { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import { InstantInstances } from "../test/helpers/instant-instances.ts";
@@ -39,8 +40,8 @@ function options(): SchedulerOptions {
   };
 }
 
-/** Keeps so many requests under way until all are answered; returns microseconds per request. */
-function measure(scheduler: Scheduler, request: ValidInferenceRequest): Promise<number> {
+/** Keeps so many requests under way, one kind after the other, until all are answered; returns microseconds per request. */
+function measure(scheduler: Scheduler, kinds: readonly ValidInferenceRequest[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const startedAt = performance.now();
     let sent = 0;
@@ -54,7 +55,8 @@ function measure(scheduler: Scheduler, request: ValidInferenceRequest): Promise<
       fail: reject,
     };
     const send = (): void => {
-      sent++;
+      const request = kinds[sent++ % kinds.length];
+      if (!request) throw new Error("there is nothing to send");
       const enqueuedAt = performance.now();
       scheduler.enqueue({ request, call: new Call(anonymous, enqueuedAt), sink, enqueuedAt });
     };
@@ -64,17 +66,29 @@ function measure(scheduler: Scheduler, request: ValidInferenceRequest): Promise<
 
 const plain = requestFor(model);
 const hasty = { ...plain, timeoutMicroseconds: 1_000_000 };
-const schedulers = {
-  direct: [() => directScheduler(options()), plain],
-  "direct, with timeouts": [() => directScheduler(options()), hasty],
-  "dynamic batches of 8": [() => dynamicBatchScheduler(model.config, batching, options()), plain],
-  "the same in order": [
-    () => dynamicBatchScheduler(model.config, { ...batching, preserveOrdering: true }, options()),
-    plain,
-  ],
+const ordered = { ...batching, preserveOrdering: true };
+const levels = { ...batching, priorityLevels: 4, defaultPriorityLevel: 2 };
+const policy = {
+  timeoutAction: "DELAY",
+  defaultTimeoutMicroseconds: 1_000_000,
+  allowTimeoutOverride: true,
+  maxQueueSize: 60_000,
 } as const;
-for (const [name, [create, request]] of Object.entries(schedulers)) {
-  await measure(create(), request);
-  const microseconds = await measure(create(), request);
+const priorities = [3, 1, 4, 2].map((priority) => ({ ...plain, priority }));
+const schedulers = {
+  direct: [() => directScheduler(options()), [plain]],
+  "direct, with timeouts": [() => directScheduler(options()), [hasty]],
+  "dynamic batches of 8": [() => dynamic(batching), [plain]],
+  "the same in order": [() => dynamic(ordered), [plain]],
+  "the same with 4 priority levels": [() => dynamic(levels), priorities],
+  "and a queue policy": [() => dynamic({ ...levels, defaultQueuePolicy: policy }), priorities],
+} as const;
+for (const [name, [create, kinds]] of Object.entries(schedulers)) {
+  await measure(create(), kinds);
+  const microseconds = await measure(create(), kinds);
   process.stdout.write(`${name}: ${microseconds.toFixed(2)} µs a request, ${inflight} in flight\n`);
+}
+
+function dynamic(settings: ModelDynamicBatching): Scheduler {
+  return dynamicBatchScheduler(model.config, settings, options());
 }

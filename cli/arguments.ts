@@ -20,6 +20,12 @@ export function flagsFromArguments(args: readonly string[]): Map<string, readonl
   return given;
 }
 
+/** What stands before the first flag: only commands of several parts take any. */
+export function leadingWords(args: readonly string[]): readonly string[] {
+  const first = args.findIndex((argument) => argument.startsWith("--"));
+  return first === -1 ? args : args.slice(0, first);
+}
+
 function splitArgument(argument: string): [name: string, value: string | undefined] {
   if (!argument.startsWith("--") || argument === "--") {
     throw new UsageError(`given '${argument}', expected a flag, as in --http-port=8000`);

@@ -1,6 +1,8 @@
-import { isIP } from "node:net";
 import { parseMetricsConfig } from "../telemetry/metrics-config.ts";
+import { parseTraceConfig } from "../telemetry/trace-config.ts";
+import { asksForKeys, checkAccess, isLoopback } from "./access-settings.ts";
 import { parseBackendConfig } from "./backend-config.ts";
+import { parseCacheConfig } from "./cache-config.ts";
 import { restrictionsOf } from "./restriction.ts";
 import { readS3Location } from "./s3-settings.ts";
 import type { Settings } from "./settings.ts";
@@ -10,12 +12,15 @@ import { UsageError } from "./usage-error.ts";
 export function checkSettings(settings: Settings): void {
   checkLoadModel(settings);
   checkTls(settings);
+  checkAccess(settings);
   checkAddresses(settings);
   checkPorts(settings);
   restrictionsOf("http-restricted-api", settings.httpRestrictedApi);
   restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol);
   parseBackendConfig(settings.backendConfig);
   parseMetricsConfig(settings.metricsConfig);
+  parseTraceConfig(settings.traceConfig);
+  parseCacheConfig(settings.cacheConfig, process.env);
   if (settings.jobStore !== undefined) readS3Location("job-store", settings.jobStore);
 }
 
@@ -48,19 +53,27 @@ function checkTls(settings: Settings): void {
   }
 }
 
-/** Whoever reaches the server may use it: so only this machine reaches it, unless somebody said otherwise. */
+/**
+ * Whoever reaches a port that asks for no key may use it: so only this machine reaches it, unless somebody said otherwise.
+ * Pool workers and autoscalers ask nobody for a key.
+ */
 function checkAddresses(settings: Settings): void {
   if (settings.allowAnonymous) return;
-  const addresses: [flag: string, served: boolean, address: string][] = [
-    ["http-address", settings.allowHttp, settings.httpAddress],
-    ["grpc-address", settings.allowGrpc, settings.grpcAddress],
-    ["metrics-address", settings.allowMetrics, metricsAddress(settings)],
+  const { allowHttp, allowGrpc, allowMetrics, poolMetricsPort, autoscalerMetricsPort } = settings;
+  const keyless = !asksForKeys(settings);
+  const metrics = allowMetrics && !settings.metricsAnonymous;
+  const others = metrics && (poolMetricsPort !== 0 || autoscalerMetricsPort !== 0);
+  const addresses: [flag: string, open: boolean, address: string, how: string][] = [
+    ["http-address", keyless && allowHttp, settings.httpAddress, "--allow-anonymous"],
+    ["grpc-address", keyless && allowGrpc, settings.grpcAddress, "--allow-anonymous"],
+    ["metrics-address", keyless && metrics, metricsAddress(settings), "--allow-anonymous"],
+    ["metrics-address", others, metricsAddress(settings), "--metrics-anonymous"],
   ];
-  for (const [flag, served, address] of addresses) {
-    if (!served || isLoopback(address)) continue;
+  for (const [flag, open, address, how] of addresses) {
+    if (!open || isLoopback(address)) continue;
     throw new UsageError(
       `--${flag}: given ${address}, where other machines may call without a key; ` +
-        "add --allow-anonymous if that is wanted, or give 127.0.0.1",
+        `ask for one by --api-keys, add ${how} if that is wanted, or give 127.0.0.1`,
     );
   }
 }
@@ -86,9 +99,4 @@ function checkPorts(settings: Settings): void {
 /** Where the metrics are served: beside HTTP unless told otherwise. */
 export function metricsAddress(settings: Settings): string {
   return settings.metricsAddress ?? settings.httpAddress;
-}
-
-function isLoopback(address: string): boolean {
-  if (isIP(address) === 4) return address.startsWith("127.");
-  return address === "::1" || address === "localhost";
 }

@@ -1,16 +1,21 @@
 import { flagsFromArguments } from "./arguments.ts";
 import type { Flag } from "./flag.ts";
+import { accessFlags, keyFlags } from "./flags/access.ts";
 import { autoscalerFlags } from "./flags/autoscaler.ts";
 import { defaultPoolFlags, poolFlags, poolWorkerFlags } from "./flags/pools.ts";
 import { UsageError } from "./usage-error.ts";
 
 type Flags = Readonly<Record<string, Flag>>;
 
+const serving = ["serve", "gateway", "pool", "autoscaler", "dev"];
 const distributed = ["gateway", "pool", "autoscaler", "dev"];
 
 /** Which commands have a use for a flag; all have one for the others. `dev` hands its own to those that it starts. */
 const uses: readonly (readonly [flags: Flags, commands: readonly string[]])[] = [
   [poolWorkerFlags, ["pool"]],
+  [keyFlags, ["keys"]],
+  [{ "api-keys": accessFlags["api-keys"] }, [...serving, "keys"]],
+  [{ "redis-url": poolFlags["redis-url"] }, [...distributed, "keys"]],
   [poolFlags, distributed],
   [defaultPoolFlags, distributed],
   [autoscalerFlags, distributed],
@@ -23,10 +28,10 @@ const uses: readonly (readonly [flags: Flags, commands: readonly string[]])[] = 
 export function checkCommandFlags(command: string, args: readonly string[]): void {
   const given = flagsFromArguments(args);
   for (const name of given.keys()) {
-    const commands = commandsFor(name);
-    if (commands === undefined || commands.includes(command)) continue;
+    if (hasUseFor(command, name)) continue;
+    const commands = commandsFor(name)?.join(", ") ?? "those that serve";
     throw new UsageError(
-      `--${name}: given to ${command}, which has no use for it; it is for ${commands.join(", ")}`,
+      `--${name}: given to ${command}, which has no use for it; it is for ${commands}`,
     );
   }
   if (!given.has("pool-config")) return;
@@ -40,7 +45,7 @@ export function checkCommandFlags(command: string, args: readonly string[]): voi
 
 /** True unless the flag changes nothing for the command. */
 export function hasUseFor(command: string, flagName: string): boolean {
-  return commandsFor(flagName)?.includes(command) ?? true;
+  return commandsFor(flagName)?.includes(command) ?? command !== "keys";
 }
 
 function commandsFor(flagName: string): readonly string[] | undefined {

@@ -1,10 +1,14 @@
+import type { Access } from "../gateway/access.ts";
 import type { DataPlane } from "../gateway/data-plane.ts";
 import type { GrpcOptions, GrpcTls } from "../gateway/grpc/options.ts";
 import { createGrpcServer } from "../gateway/grpc/server.ts";
+import { type HeaderFilter, withoutCredentials } from "../gateway/header-filter.ts";
 import { createHttpApp } from "../gateway/http/app.ts";
 import { listenHttp } from "../gateway/http/server.ts";
 import { listenMetrics } from "../gateway/metrics-server.ts";
+import { SharedMemoryRegions } from "../gateway/shared-memory/regions.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
+import type { Tracer } from "../telemetry/tracer.ts";
 import { metricsAddress } from "./check-settings.ts";
 import { readPem } from "./read-pem.ts";
 import { restrictionsOf } from "./restriction.ts";
@@ -20,35 +24,48 @@ export interface Endpoint {
   close(signal: AbortSignal): Promise<void>;
 }
 
+/** What is behind the ports. */
+export interface Served {
+  readonly plane: DataPlane;
+  readonly log: ServerLog;
+  readonly tracer: Tracer;
+  /** Without it nobody is asked for a key. */
+  readonly access: Access | undefined;
+  /** Gives the text that a scrape reads. */
+  readonly metrics: () => Promise<string>;
+}
+
 interface Listening {
   readonly port: number;
   close(signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Opens every port that the settings want. Throws a UsageError that names the flag when an address cannot be had.
- *
- * @param metrics gives the text that a scrape reads
- */
+/** Opens every port that the settings want. Throws a UsageError that names the flag when an address cannot be had. */
 export async function openEndpoints(
   settings: Settings,
-  plane: DataPlane,
-  log: ServerLog,
-  metrics: () => Promise<string>,
+  { metrics, ...shared }: Served,
 ): Promise<readonly Endpoint[]> {
   const { allowHttp, allowGrpc, allowMetrics, httpAddress, grpcAddress } = settings;
   const endpoints: Endpoint[] = [];
+  const parts = { ...shared, sharedMemory: new SharedMemoryRegions(settings.allowClientShm) };
   if (allowHttp) {
-    const http = () => openHttp(settings, plane, log);
+    const http = () => openHttp(settings, parts);
     endpoints.push(await open("http", httpAddress, settings.httpPort, http));
   }
   if (allowGrpc) {
-    const grpc = () => openGrpc(settings, plane, log);
+    const grpc = () => openGrpc(settings, parts);
     endpoints.push(await open("grpc", grpcAddress, settings.grpcPort, grpc));
   }
   if (allowMetrics) {
     const host = metricsAddress(settings);
-    const listen = () => listenMetrics({ host, port: settings.metricsPort, text: metrics });
+    const listen = () =>
+      listenMetrics({
+        host,
+        port: settings.metricsPort,
+        text: metrics,
+        health: shared.plane,
+        ...(shared.access && !settings.metricsAnonymous && { access: shared.access }),
+      });
     endpoints.push(await open("metrics", host, settings.metricsPort, listen));
   }
   return endpoints;
@@ -75,11 +92,22 @@ async function open(
   }
 }
 
-function openHttp(settings: Settings, plane: DataPlane, log: ServerLog): Promise<Listening> {
+/** What both transports are given. */
+interface TransportParts extends Omit<Served, "metrics"> {
+  readonly sharedMemory: SharedMemoryRegions;
+}
+
+function openHttp(
+  settings: Settings,
+  { plane, log, tracer, sharedMemory, access }: TransportParts,
+): Promise<Listening> {
   const app = createHttpApp(plane, {
     maxInputBytes: settings.httpMaxInputSize,
-    ...forwarding(settings.httpHeaderForwardPattern),
+    ...forwarding(settings.httpHeaderForwardPattern, access),
+    ...(access && { access }),
     restrictions: restrictionsOf("http-restricted-api", settings.httpRestrictedApi),
+    sharedMemory,
+    tracer,
     log,
     logSettings: log,
   });
@@ -91,8 +119,16 @@ function openHttp(settings: Settings, plane: DataPlane, log: ServerLog): Promise
   });
 }
 
-async function openGrpc(settings: Settings, plane: DataPlane, log: ServerLog): Promise<Listening> {
-  const server = createGrpcServer(plane, await grpcOptions(settings, log));
+async function openGrpc(
+  settings: Settings,
+  { plane, log, tracer, sharedMemory, access }: TransportParts,
+): Promise<Listening> {
+  const options = {
+    ...(await grpcOptions(settings, log)),
+    ...forwarding(settings.grpcHeaderForwardPattern, access),
+    ...(access && { access }),
+  };
+  const server = createGrpcServer(plane, { ...options, sharedMemory, tracer });
   const port = await server.listen({
     host: settings.grpcAddress,
     port: settings.grpcPort,
@@ -107,7 +143,6 @@ async function grpcOptions(settings: Settings, log: ServerLog): Promise<GrpcOpti
   return {
     log,
     logSettings: log,
-    ...forwarding(settings.grpcHeaderForwardPattern),
     restrictions: restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol),
     ...(tls && { tls }),
     keepalive: {
@@ -119,8 +154,13 @@ async function grpcOptions(settings: Settings, log: ServerLog): Promise<GrpcOpti
   };
 }
 
-function forwarding(pattern: string): { readonly headerForwardPattern?: RegExp } {
-  return pattern === "" ? {} : { headerForwardPattern: new RegExp(pattern, "u") };
+function forwarding(
+  pattern: string,
+  access: Access | undefined,
+): { readonly headerForwardPattern?: HeaderFilter } {
+  if (pattern === "") return {};
+  const all = new RegExp(pattern, "u");
+  return { headerForwardPattern: access ? withoutCredentials(all) : all };
 }
 
 async function readTls(settings: Settings): Promise<GrpcTls | undefined> {

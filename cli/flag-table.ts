@@ -1,28 +1,36 @@
 import type { Flag } from "./flag.ts";
+import { accessFlags, keyFlags } from "./flags/access.ts";
 import { autoscalerFlags } from "./flags/autoscaler.ts";
+import { cacheFlags } from "./flags/cache.ts";
 import { deviceFlags } from "./flags/devices.ts";
 import { grpcFlags } from "./flags/grpc.ts";
 import { jobFlags } from "./flags/jobs.ts";
 import { httpFlags } from "./flags/http.ts";
 import { modelFlags } from "./flags/models.ts";
 import { defaultPoolFlags, poolFlags, poolWorkerFlags } from "./flags/pools.ts";
-import { logFlags, metricsFlags, traceFlags } from "./flags/observing.ts";
+import { logFlags, metricsFlags } from "./flags/observing.ts";
+import { pythonFlags } from "./flags/python.ts";
 import { s3Flags } from "./flags/s3.ts";
 import { serverFlags } from "./flags/server.ts";
+import { traceFlags } from "./flags/tracing.ts";
 
 /** Every flag of every command, by the name that follows `--`: Triton's own ones and ours. */
 export const flagTable = {
   ...modelFlags,
   ...s3Flags,
+  ...pythonFlags,
   ...httpFlags,
   ...grpcFlags,
   ...logFlags,
   ...metricsFlags,
   ...traceFlags,
   ...serverFlags,
+  ...accessFlags,
+  ...keyFlags,
   ...poolFlags,
   ...defaultPoolFlags,
   ...poolWorkerFlags,
+  ...cacheFlags,
   ...jobFlags,
   ...autoscalerFlags,
   ...deviceFlags,
@@ -35,14 +43,18 @@ export const flagGroups: readonly (readonly [
 ])[] = [
   ["Models", modelFlags],
   ["Models in S3", s3Flags],
+  ["Python models", pythonFlags],
   ["HTTP", httpFlags],
   ["gRPC", grpcFlags],
   ["Metrics", metricsFlags],
   ["Logs", logFlags],
   ["Server", serverFlags],
+  ["Who may call", accessFlags],
+  ["One API key", keyFlags],
   ["Queue and pools", poolFlags],
   ["The only pool, when no file names pools", defaultPoolFlags],
   ["One pool worker", poolWorkerFlags],
+  ["Response cache", cacheFlags],
   ["Jobs", jobFlags],
   ["Autoscaler", autoscalerFlags],
   ["Traces", traceFlags],

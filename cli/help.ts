@@ -14,6 +14,7 @@ Commands
   pool         be one of those pool workers
   autoscaler   make pool workers come and go with the requests
   dev          all of it on this machine, with a Redis of its own
+  keys         make, list, rotate and revoke the API keys that callers show
 
 Flags
   --help, --version
@@ -28,7 +29,7 @@ tidepool <command> --help lists its flags.
  */
 export function commandHelp(command: string, width: number): string {
   const lines = [
-    `Usage: tidepool ${command} --model-repository=<folder or s3://bucket/prefix> [flags]`,
+    `Usage: tidepool ${command} ${usage(command)} [flags]`,
     "",
     `Every flag is an environment variable, too: --http-port is ${environmentName("http-port")}.`,
     "The command line wins; several values of one flag stand between semicolons.",
@@ -40,11 +41,17 @@ export function commandHelp(command: string, width: number): string {
     if (working.length > 0) lines.push("", title);
     for (const [name, flag] of working) lines.push(...describe(name, flag, width));
   }
+  if (command === "keys") return `${lines.join("\n")}\n`;
   lines.push("", "Accepted, so that commands written for Triton start");
   for (const [name, flag] of flagGroups.flatMap(([, flags]) => Object.entries(flags))) {
     if (flag.status.kind !== "works") lines.push(...describe(name, flag, width));
   }
   return `${lines.join("\n")}\n`;
+}
+
+function usage(command: string): string {
+  if (command === "keys") return "create|list|rotate|revoke [id] --api-keys=<where>";
+  return "--model-repository=<folder or s3://bucket/prefix>";
 }
 
 function describe(name: string, flag: Flag, width: number): string[] {

@@ -1,8 +1,10 @@
 import { enableCompileCache } from "node:module";
 import path from "node:path";
+import { setFlagsFromString } from "node:v8";
 import manifest from "../package.json" with { type: "json" };
 import { defaultCacheDirectory } from "./cache-directory.ts";
 import { InferenceError } from "../protocol/error.ts";
+import { leadingWords } from "./arguments.ts";
 import { checkSettings, requireModels } from "./check-settings.ts";
 import { checkCommandFlags } from "./command-flags.ts";
 import { commandHelp, programHelp } from "./help.ts";
@@ -19,7 +21,11 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ["pool", async () => (await import("./pool.ts")).pool],
   ["autoscaler", async () => (await import("./autoscaler.ts")).autoscaler],
   ["dev", async () => (await import("./dev.ts")).dev],
+  ["keys", async () => (await import("./keys.ts")).keys],
 ]);
+
+/** Who starts no pool worker needs no models. */
+const modelless: ReadonlySet<string> = new Set(["autoscaler", "keys"]);
 
 /** The program `tidepool`: finds the command and ends with its exit code; 2 stands for a mistake in the flags. */
 async function main([name, ...args]: readonly string[]): Promise<number> {
@@ -32,18 +38,27 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
     throw new UsageError(`given ${given}, expected one of ${known}; see tidepool --help`);
   }
   if (args.includes("--help")) return print(commandHelp(name ?? "", process.stdout.columns || 100));
-  const read = readSettings(args, process.env);
-  checkCommandFlags(name ?? "", args);
+  return (await find())(readCommand(name ?? "", args), args);
+}
+
+function readCommand(name: string, args: readonly string[]): ReadSettings {
+  const flags = name === "keys" ? args.slice(leadingWords(args).length) : args;
+  const read = readSettings(flags, process.env);
+  checkCommandFlags(name, flags);
   checkSettings(read.settings);
-  // Who starts no pool worker needs no models.
-  if (name !== "autoscaler") requireModels(read.settings);
-  return (await find())(read, args);
+  if (!modelless.has(name)) requireModels(read.settings);
+  return read;
 }
 
 function print(text: string): number {
   process.stdout.write(text);
   return 0;
 }
+
+// Otherwise the whole heap is collected for every few dozen megabytes of tensors, which lie outside of it: that costs more
+// than all else that is done for a tensor of a megabyte. With them collections of the newest objects are enough.
+setFlagsFromString("--external-memory-accounted-in-global-limit");
+setFlagsFromString("--heap-growing-percent=300");
 
 // Halves the time to the first request: the sources are compiled once, not at every start, in no thread, in no child.
 const compiled = enableCompileCache(path.join(defaultCacheDirectory(process.env), "compile-cache"));

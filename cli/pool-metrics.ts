@@ -14,6 +14,8 @@ export interface PoolMetricsOptions {
   readonly poolWorker: string;
   readonly versions: ResidentVersions;
   readonly cacheCounters: Readonly<ModelCacheCounters>;
+  /** Metrics that models have made for themselves. */
+  readonly custom: () => readonly MetricFamily[];
 }
 
 /**
@@ -21,16 +23,15 @@ export interface PoolMetricsOptions {
  * worker's label, and those of Triton another name: nothing that adds up series meets the same request twice.
  */
 export async function openPoolMetrics(options: PoolMetricsOptions): Promise<void> {
-  const { settings, log, poolWorker, versions, cacheCounters } = options;
+  const { settings, log, poolWorker, versions, cacheCounters, custom } = options;
   const registry = new MetricsRegistry();
   const base = baseMetrics(settings, async () =>
     [...versions.loaded().values()].map(({ statistics }) => statistics.observe()),
   );
   registry.add(async () => {
     const families = (await Promise.all(base.map(async (source) => [...(await source())]))).flat();
-    return [...families, ...residentMetrics(versions), ...modelCacheMetrics(cacheCounters)].map(
-      (family) => ofPoolWorker(family, poolWorker),
-    );
+    const own = [...residentMetrics(versions), ...modelCacheMetrics(cacheCounters), ...custom()];
+    return [...families, ...own].map((family) => ofPoolWorker(family, poolWorker));
   });
   await openMetricsPort(settings, settings.poolMetricsPort, registry, log);
 }

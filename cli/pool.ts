@@ -12,10 +12,12 @@ import type { Logger } from "../telemetry/logger.ts";
 import { modelCacheCounters } from "../telemetry/model-cache-metrics.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
+import { EngineHost } from "./engine-host.ts";
 import { jobObjects } from "./job-objects.ts";
 import { openRepository } from "./model-repository.ts";
 import type { Pool } from "./pool-file/pool.ts";
 import { usePoolDevice } from "./pool-device.ts";
+import type { PoolEngine } from "./pool-engine.ts";
 import { versionFinder } from "./pool-versions.ts";
 import { readPools } from "./pools.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
@@ -33,11 +35,26 @@ export async function pool(read: ReadSettings): Promise<number> {
   const log = await startLog(read, "pool");
   const { name, device, memoryBudgetBytes, concurrency } = await poolOfSettings(settings);
   await usePoolDevice(name, device);
+  let opened: Promise<PoolEngine> | undefined;
+  // Few models ask for others: what answers them is opened by the first that does.
+  const host = new EngineHost(async () => {
+    opened ??= import("./pool-engine.ts").then(({ openPoolEngine }) =>
+      openPoolEngine({
+        settings,
+        pool: name,
+        repository,
+        resident: (key) => versions.get(key),
+        log,
+      }),
+    );
+    opened.catch(() => (opened = undefined));
+    return (await opened).engine;
+  });
   const id = settings.poolWorkerId || randomBytes(6).toString("base64url");
   const [{ repository, cacheCounters }, { redis, channel }, start] = await Promise.all([
     openRepository(settings),
     joinPool(settings, name, id, log),
-    localStarter(settings, log),
+    localStarter(settings, log, host),
   ]);
   const tickets = new TicketStore(name, redis.commands);
   const versions = new ResidentVersions({
@@ -48,12 +65,14 @@ export async function pool(read: ReadSettings): Promise<number> {
   for (const [metric, counter] of modelCacheCounters)
     counters.follow(metric, () => cacheCounters[counter]);
   const asked = endSignal(settings.endWithStdin);
-  const worker = await PoolWorker.start({
+  const poolWorker = await PoolWorker.start({
     id,
     pool: name,
     redis,
     channel,
     concurrency,
+    // The other half is for those who wait for an answer.
+    drainMilliseconds: settings.exitTimeoutSecs * 500,
     versions,
     counters,
     objects: jobObjects(settings, redis.commands),
@@ -64,12 +83,14 @@ export async function pool(read: ReadSettings): Promise<number> {
   if (settings.poolMetricsPort !== 0) {
     // What writes metrics is a tenth of all that a pool worker would load before it can take requests.
     const { openPoolMetrics } = await import("./pool-metrics.ts");
-    await openPoolMetrics({ settings, log, poolWorker: id, versions, cacheCounters });
+    const custom = () => host.metrics.families();
+    await openPoolMetrics({ settings, log, poolWorker: id, versions, cacheCounters, custom });
   }
   const signal = await asked;
   log.info("ending: requests in hand get their answers", { signal });
   const clean = await endWithin(settings.exitTimeoutSecs, async () => {
-    await worker.close();
+    await poolWorker.close();
+    await (await opened)?.close();
     await versions.close();
   });
   if (!clean) {
@@ -96,8 +117,11 @@ async function joinPool(
   const redis = await connectRedis(settings, log);
   const { commands, subscriber } = redis;
   const channel = await PoolChannel.open(name, commands, subscriber);
-  const word = { id, state: "starting", inFlight: 0, startedAt: Date.now(), resident: [] } as const;
-  await new Presence(name, commands).say(word, Date.now());
+  const now = Date.now();
+  await new Presence(name, commands).say(
+    { id, state: "starting", inFlight: 0, sequences: 0, startedAt: now, resident: [] },
+    now,
+  );
   channel.publish({ type: "starting" });
   return { redis, channel };
 }

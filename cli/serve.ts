@@ -1,3 +1,4 @@
+import { openAccess } from "./access.ts";
 import { serveEngine } from "./serve-engine.ts";
 import type { ReadSettings } from "./settings.ts";
 import { startEngine } from "./start-engine.ts";
@@ -10,5 +11,6 @@ import { startLog } from "./start-log.ts";
  */
 export async function serve(read: ReadSettings): Promise<number> {
   const log = await startLog(read);
-  return serveEngine(read.settings, log, await startEngine(read.settings, log));
+  const access = await openAccess(read.settings, log);
+  return serveEngine(read.settings, log, await startEngine(read.settings, log), access);
 }

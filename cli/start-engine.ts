@@ -1,7 +1,9 @@
 import type { Jobs } from "../protocol/job.ts";
 import { withClassification } from "../pool/classification.ts";
+import type { ModelHost } from "../pool/backend/python/host.ts";
 import { gpuIds } from "../pool/devices.ts";
 import { readLabels } from "../pool/labels.ts";
+import { RateLimiter } from "../pool/rate-limiter/rate-limiter.ts";
 import { versionStarter } from "../pool/start-version.ts";
 import type { Classifier } from "../serving/ensemble/start-ensemble.ts";
 import {
@@ -16,8 +18,11 @@ import type { Logger } from "../telemetry/logger.ts";
 import { modelCacheMetrics } from "../telemetry/model-cache-metrics.ts";
 import type { MetricSource } from "../telemetry/registry.ts";
 import { parseBackendConfig } from "./backend-config.ts";
+import { EngineHost } from "./engine-host.ts";
 import { jobLimits } from "./job-limits.ts";
 import { openRepository } from "./model-repository.ts";
+import { pythonOptions } from "./python-options.ts";
+import { openResponseCaching } from "./response-caching.ts";
 import type { Settings } from "./settings.ts";
 
 /** An engine that has loaded what it loads at the start. */
@@ -33,9 +38,17 @@ export interface StartedEngine {
 /** Makes the engine that runs models in this process; resolves when it has loaded what it loads at the start. */
 export async function startEngine(settings: Settings, log: Logger): Promise<StartedEngine> {
   const { repository, cacheCounters } = await openRepository(settings);
-  const start = await localStarter(settings, log);
-  const lifecycle = new ModelLifecycle(repository, start, lifecycleOptions(settings), log);
-  const engine = new ServingEngine(lifecycle, { strictReadiness: settings.strictReadiness });
+  const { promise: made, resolve: connect } = Promise.withResolvers<ServingEngine>();
+  const host = new EngineHost(() => made);
+  const start = await localStarter(settings, log, host);
+  const cache = openResponseCaching(settings, log);
+  const options = { ...lifecycleOptions(settings), caching: cache?.caching };
+  const lifecycle = new ModelLifecycle(repository, start, options, log);
+  const engine = new ServingEngine(lifecycle, {
+    strictReadiness: settings.strictReadiness,
+    flushCache: cache && ((name) => cache.caching.flush(name)),
+  });
+  connect(engine);
   return {
     engine,
     failures: await lifecycle.start(),
@@ -44,7 +57,11 @@ export async function startEngine(settings: Settings, log: Logger): Promise<Star
       engine,
       maxBytes: settings.jobMemoryMb * 1024 * 1024,
     }),
-    metrics: [() => modelCacheMetrics(cacheCounters)],
+    metrics: [
+      () => modelCacheMetrics(cacheCounters),
+      ...(cache?.metrics ?? []),
+      () => host.metrics.families(),
+    ],
   };
 }
 
@@ -72,10 +89,11 @@ const classifier: Classifier = async (source) => {
   }
 };
 
-/** Starts versions in this process. */
+/** Starts versions in this process. @param host what Python models may ask of the server */
 export async function localStarter(
   settings: Settings,
   log: Logger,
+  host: ModelHost,
 ): Promise<StartVersion<CountedVersion>> {
   const { defaultMaxBatchSize, warnings } = parseBackendConfig(settings.backendConfig);
   for (const warning of warnings) log.warn(warning);
@@ -89,6 +107,10 @@ export async function localStarter(
     autoComplete: !settings.disableAutoCompleteConfig,
     defaultMaxBatchSize,
     splitOversizedBatches: settings.splitOversizedBatches,
+    python: pythonOptions(settings, log, host),
+    ...(settings.rateLimit === "execution_count" && {
+      rateLimiter: new RateLimiter(settings.rateLimitResource),
+    }),
   };
   return versionStarter(options, log);
 }

@@ -1,3 +1,4 @@
+import { anonymous, type Principal } from "../protocol/call.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { LogFields, Logger } from "../telemetry/logger.ts";
 
@@ -11,6 +12,7 @@ export interface CallFields {
   readonly model: string;
   /** As the client asked for it. */
   readonly version: string;
+  readonly principal: Principal;
   /** `performance.now()` when the call came, in milliseconds. */
   readonly receivedAt: number;
 }
@@ -53,13 +55,19 @@ function isFault({ code, cause }: InferenceError, { requestId }: CallFields): bo
   return cause !== undefined || requestId !== undefined;
 }
 
-function identity({ transport, method, requestId, model, version }: CallFields): LogFields {
+function identity({ principal, ...call }: CallFields): LogFields {
+  const { transport, method, requestId, model, version } = call;
   return {
     transport,
     method: cut(method),
     ...(requestId && { requestId: cut(requestId) }),
     ...(model !== "" && { model: cut(model) }),
     ...(version !== "" && { version: cut(version) }),
+    ...(principal.name !== anonymous.name && {
+      principal: principal.name,
+      ...(principal.title !== undefined && { principalTitle: cut(principal.title) }),
+      tenant: principal.tenant,
+    }),
   };
 }
 

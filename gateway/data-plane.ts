@@ -1,7 +1,11 @@
 import type { Call } from "../protocol/call.ts";
 import type { Engine, LoadOptions, UnloadOptions } from "../protocol/engine.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
-import type { InferenceRequest, InferenceResponse } from "../protocol/inference.ts";
+import type {
+  InferenceRequest,
+  InferenceResponse,
+  StreamedResponse,
+} from "../protocol/inference.ts";
 import type { Jobs } from "../protocol/job.ts";
 import type { ModelMetadata, ServerMetadata } from "../protocol/metadata.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
@@ -73,6 +77,10 @@ export class DataPlane {
     return this.#engine.unload(name, options);
   }
 
+  flushCache(name: string): Promise<void> {
+    return this.#engine.flushCache(name);
+  }
+
   /**
    * Tells how the start of a version goes on that requests wait for.
    * @returns ends that
@@ -90,7 +98,7 @@ export class DataPlane {
   }
 
   /** As many responses as the model gives. */
-  async *stream(request: InferenceRequest, call: Call): AsyncIterable<InferenceResponse> {
+  async *stream(request: InferenceRequest, call: Call): AsyncIterable<StreamedResponse> {
     const model = await this.#engine.model(request.modelName, request.modelVersion);
     yield* this.#engine.stream(validRequest(model, request), call);
   }

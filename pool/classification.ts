@@ -35,6 +35,9 @@ function classifying({ request, sink }: PendingRequest, labels: Labels): Respons
         sink.fail(InferenceError.from(error));
       }
     },
+    get room() {
+      return sink.room;
+    },
     fail: (error) => sink.fail(error),
   };
 }
@@ -115,8 +118,8 @@ function valuesOf({ datatype, bytes }: Tensor): Values {
     const message = `class result not available for output due to unsupported type '${datatype}'`;
     throw new InferenceError(StatusCode.InvalidArg, message);
   }
-  // A typed array starts at a multiple of its element's size; 8 suits all.
-  const aligned = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  // A typed array starts at a multiple of its element's size; 8 suits all. A slice of a Buffer would be no copy.
+  const aligned = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
   return new array(aligned.buffer, aligned.byteOffset, aligned.byteLength / byteSize(datatype));
 }
 

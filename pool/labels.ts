@@ -1,7 +1,5 @@
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
+import { readSideFile } from "./side-file.ts";
 
 /** By output name: the label of each class, in the order of their indices; "" where a class has none. */
 export type Labels = ReadonlyMap<string, readonly string[]>;
@@ -13,44 +11,15 @@ export async function readLabels(config: ModelConfig, modelDirectory: string): P
   const labelled = config.output.filter((output) => output.labelFilename !== "");
   const labels = await Promise.all(
     labelled.map(async ({ name, labelFilename }) => {
-      const text = await readLabelFile(name, labelFilename, modelDirectory);
+      const file = await readSideFile({
+        subject: `label_filename of output '${name}'`,
+        path: labelFilename,
+        modelDirectory,
+        maxBytes: maxLabelFileBytes,
+      });
+      const text = file.toString("utf8");
       return [name, text.replace(/\r?\n$/, "").split(/\r?\n/)] as const;
     }),
   );
   return new Map(labels);
-}
-
-async function readLabelFile(
-  output: string,
-  fileName: string,
-  modelDirectory: string,
-): Promise<string> {
-  const subject = `output '${output}': label file '${fileName}'`;
-  if (!isBelow(fileName)) {
-    throw new InferenceError(
-      StatusCode.InvalidArg,
-      `${subject} is outside of the model's directory, expected a path below it`,
-    );
-  }
-  const path = join(modelDirectory, fileName);
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) {
-    throw new InferenceError(
-      StatusCode.Internal,
-      `${subject} does not exist in the model's directory`,
-    );
-  }
-  if (found.size > maxLabelFileBytes) {
-    throw new InferenceError(
-      StatusCode.InvalidArg,
-      `${subject} has ${found.size} bytes, expected at most ${maxLabelFileBytes}`,
-    );
-  }
-  return await readFile(path, "utf8");
-}
-
-function isBelow(fileName: string): boolean {
-  return (
-    !fileName.startsWith("/") && !fileName.includes("\0") && !fileName.split("/").includes("..")
-  );
 }

@@ -4,14 +4,18 @@ import { checkConfig, checkPlatform } from "../repository/config-check/check-con
 import { normaliseConfig } from "../repository/complete-config.ts";
 import type { LocalVersion } from "../repository/model-store.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import { checkOnnx } from "./backend/check-onnx.ts";
-import { completeOnnx } from "./backend/complete-onnx.ts";
+import { openOnnx } from "./backend/open-onnx.ts";
+import { frameworkOf } from "./backend/python/frameworks.ts";
+import { openFramework } from "./backend/python/open-framework.ts";
+import { openPython } from "./backend/python/open-python.ts";
+import type { PythonOptions } from "./backend/python/options.ts";
 import { withClassification } from "./classification.ts";
-import { startInstances } from "./instance/instance-group.ts";
 import { readLabels } from "./labels.ts";
 import { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
-import type { GraphFinding } from "./probe/graph-finding.ts";
+import type { OpenedModel } from "./opened-model.ts";
 import { Probe, type ProbeOptions } from "./probe/probe.ts";
+import type { RateLimiter } from "./rate-limiter/rate-limiter.ts";
+import { startReadyInstances } from "./ready-instances.ts";
 import type {
   CountedVersion,
   StartListener,
@@ -20,11 +24,11 @@ import type {
 } from "../serving/running-version.ts";
 import type { FetchedVersion } from "./fetched-version.ts";
 import { type Clock, systemClock } from "../serving/clock.ts";
+import { withoutEndlessWait } from "./scheduler/endless-wait.ts";
 import { directScheduler } from "./scheduler/direct-scheduler.ts";
 import { dynamicBatchScheduler } from "./scheduler/dynamic-batch-scheduler.ts";
 import type { SchedulerOptions } from "./scheduler/queue-scheduler.ts";
 import { sequenceBatchScheduler } from "./scheduler/sequence-batch-scheduler.ts";
-import { checkSequenceTensors } from "./scheduler/sequence-check.ts";
 import {
   readSequenceModel,
   type SequenceModel,
@@ -44,6 +48,10 @@ export interface StartOptions {
   readonly defaultMaxBatchSize: number;
   /** Run a request with more than `max_batch_size` items in parts instead of refusing it. */
   readonly splitOversizedBatches: boolean;
+  /** Shared by all models of the process; without one, `rate_limiter` in a config changes nothing. */
+  readonly rateLimiter?: RateLimiter;
+  /** Without them Python models are refused. */
+  readonly python?: PythonOptions;
   /** @defaultValue systemClock */
   readonly clock?: Clock;
 }
@@ -59,7 +67,7 @@ export function versionStarter(options: StartOptions, log: Logger): StartVersion
     const files = await fetchFiles(source, listener);
     try {
       listener?.onPhase("load");
-      return await startFetched({ ...source, ...files });
+      return await startFetched({ ...source, ...files }, listener);
     } catch (error) {
       await files.release();
       throw error;
@@ -79,24 +87,31 @@ function fetchFiles(source: VersionSource, listener?: StartListener): Promise<Lo
 
 function fetchedStarter(
   options: StartOptions,
-): (source: FetchedVersion) => Promise<CountedVersion> {
+): (source: FetchedVersion, listener?: StartListener) => Promise<CountedVersion> {
   const clock = options.clock ?? systemClock;
   const probe = new Probe(options.probe);
-  return async (source) => {
-    const probed = await probe.version(source, runsOnCpu(source.config, options.gpuCount));
+  return async (source, listener) => {
+    const opened = await openModel(source, probe, options);
     try {
-      const config = completedConfig(source, probed.finding, options);
+      const config = await completedConfig(source, opened, options);
       const { name, version } = source;
-      const { splitOversizedBatches } = options;
+      // The parts of a request would answer any number of times each, and nothing says which belong together.
+      const decoupled = config.modelTransactionPolicy?.decoupled === true;
+      const splitOversizedBatches = options.splitOversizedBatches && !decoupled;
       const model: ServedModel = { name, version, config, splitOversizedBatches };
       const labels = await readLabels(config, source.modelDirectory);
       const sequences = await readSequenceModel(config, source.modelDirectory);
-      const instances = await startInstances(source, model, probed.graph?.folder);
       const statistics = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
-      const scheduler = withClassification(
-        schedulerOf(model, sequences, { instances, statistics, clock }),
-        labels,
-      );
+      const instances = await startReadyInstances(source, model, {
+        start: opened.starter(model),
+        rateLimiter: options.rateLimiter,
+        statistics,
+        clock,
+        listener,
+      });
+      const own = schedulerOf(model, sequences, { instances, statistics, clock });
+      const waiting = withoutEndlessWait(own, model, instances.instances.length);
+      const scheduler = withClassification(waiting, labels);
       return {
         model,
         scheduler,
@@ -107,36 +122,39 @@ function fetchedStarter(
         async close() {
           await scheduler.stop();
           await instances.close();
-          probed.graph?.release();
+          await opened.release();
           await source.release();
         },
       };
     } catch (error) {
-      probed.graph?.release();
+      await opened.release();
       throw error;
     }
   };
 }
 
-function runsOnCpu(config: ModelConfig, gpuCount: number): boolean {
-  return gpuCount === 0 || config.instanceGroup.some(({ kind }) => kind === "KIND_CPU");
+function openModel(
+  source: FetchedVersion,
+  probe: Probe,
+  { python, gpuCount, defaultMaxBatchSize }: StartOptions,
+): Promise<OpenedModel> {
+  if (python && source.config.backend === "python") return openPython(source, python);
+  const framework = python && frameworkOf(source.config);
+  if (framework) return openFramework(source, framework, { ...python, defaultMaxBatchSize });
+  return openOnnx(source, { probe, gpuCount, defaultMaxBatchSize });
 }
 
-/** The config as it is served; throws when the model's file or this server cannot do what it says. */
-function completedConfig(
+/** The config as it is served; throws when the model or this server cannot do what it says. */
+async function completedConfig(
   source: FetchedVersion,
-  finding: GraphFinding,
-  options: StartOptions,
-): ModelConfig {
-  const { autoComplete, defaultMaxBatchSize, gpuCount } = options;
-  const complete = autoComplete
-    ? completeOnnx(source.config, finding, { defaultMaxBatchSize })
-    : source.config;
+  opened: OpenedModel,
+  { autoComplete, gpuCount }: StartOptions,
+): Promise<ModelConfig> {
+  const complete = autoComplete ? await opened.complete(source.config) : source.config;
   const normalised = normaliseConfig(complete, { gpuCount });
   const config = withoutSequenceTensors(normalised, source.config);
   checkConfig(config, source.name);
-  checkOnnx(config, finding);
-  checkSequenceTensors(config, finding);
+  opened.check(config);
   return config;
 }
 

@@ -1,5 +1,6 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { ModelConfig } from "../protocol/model-config.ts";
+import { frameworkOf } from "./backend/python/frameworks.ts";
 
 type Setting = readonly [name: string, isSet: (config: ModelConfig) => boolean];
 
@@ -11,36 +12,23 @@ const unsupported: readonly Setting[] = [
   ],
   [
     "model_transaction_policy.decoupled",
-    (config) => config.modelTransactionPolicy?.decoupled === true,
+    (config) => config.modelTransactionPolicy?.decoupled === true && config.backend !== "python",
   ],
-  ["input.allow_ragged_batch", (config) => config.input.some((input) => input.allowRaggedBatch)],
   ["input.is_shape_tensor", (config) => config.input.some((input) => input.isShapeTensor)],
-  ["batch_input", (config) => config.batchInput.length > 0],
-  ["batch_output", (config) => config.batchOutput.length > 0],
+  [
+    "batch_input, batch_output",
+    (config) => runsInFramework(config) && config.batchInput.length + config.batchOutput.length > 0,
+  ],
+  [
+    "input.allow_ragged_batch",
+    (config) => runsInFramework(config) && config.input.some((input) => input.allowRaggedBatch),
+  ],
   ["model_operations", (config) => (config.modelOperations?.opLibraryFilename.length ?? 0) > 0],
   ["model_repository_agents", (config) => (config.modelRepositoryAgents?.agents.length ?? 0) > 0],
 ];
 
 /** Settings that nothing here heeds yet and without which a model still answers rightly: each load tells of them. */
 const withoutEffect: readonly Setting[] = [
-  [
-    "dynamic_batching.priority_levels",
-    (config) => (config.dynamicBatching?.priorityLevels ?? 0) > 0,
-  ],
-  [
-    "dynamic_batching.default_queue_policy",
-    (config) => config.dynamicBatching?.defaultQueuePolicy !== undefined,
-  ],
-  [
-    "dynamic_batching.priority_queue_policy",
-    (config) => Object.keys(config.dynamicBatching?.priorityQueuePolicy ?? {}).length > 0,
-  ],
-  ["model_warmup", (config) => config.modelWarmup.length > 0],
-  ["response_cache.enable", (config) => config.responseCache?.enable === true],
-  [
-    "instance_group.rate_limiter",
-    (config) => config.instanceGroup.some((group) => group.rateLimiter),
-  ],
   [
     "instance_group.host_policy",
     (config) => config.instanceGroup.some((group) => group.hostPolicy !== ""),
@@ -68,4 +56,9 @@ export function checkSupported(config: ModelConfig): void {
 /** The names of those settings that a config gives and that will change nothing. */
 export function settingsWithoutEffect(config: ModelConfig): readonly string[] {
   return withoutEffect.flatMap(([name, isSet]) => (isSet(config) ? [name] : []));
+}
+
+/** True for a model that a framework runs: its requests become plain batches, with nothing beside them. */
+function runsInFramework(config: ModelConfig): boolean {
+  return frameworkOf(config) !== undefined;
 }

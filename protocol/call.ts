@@ -1,14 +1,27 @@
 import type { ColdStartMarks } from "./cold-start.ts";
 import { InferenceError, StatusCode } from "./error.ts";
+import type { RequestTrace } from "./request-trace.ts";
+import type { ServedModel } from "./served-model.ts";
 
 /** Who calls. */
 export interface Principal {
   readonly name: string;
   readonly tenant: string;
+  /** How people know the caller; nothing is decided by it. */
+  readonly title?: string;
 }
 
 /** The caller when the server asks for no keys. */
 export const anonymous: Principal = { name: "anonymous", tenant: "default" };
+
+/** An execution whose model waits for the answer to a call of its own. */
+export interface Caller {
+  readonly model: ServedModel;
+  /** How many such calls there are within each other, with this one. */
+  readonly depth: number;
+}
+
+const nobody: readonly Caller[] = [];
 
 type CancelListener = (reason: InferenceError) => void;
 
@@ -18,12 +31,17 @@ type CancelListener = (reason: InferenceError) => void;
  * An AbortSignal is made only for those who ask for one, because it costs more than the rest of the call.
  */
 export class Call {
-  readonly principal: Principal;
+  /** Anonymous until the transport knows better, which is before anybody else gets the call. */
+  principal: Principal;
   /** `performance.now()` when the first byte of the request was seen, in milliseconds. */
   readonly receivedAt: number;
   readonly traceparent: string | undefined;
   /** Set by who learns that the call waited until its version was started. */
   coldStart: ColdStartMarks | undefined;
+  /** Set for the few calls that are traced. */
+  trace: RequestTrace | undefined;
+  /** Executions that go on only when this call is answered: set for calls that models make. */
+  callers = nobody;
   #cancelled: InferenceError | undefined;
   #listener: CancelListener | undefined;
   #controller: AbortController | undefined;
@@ -32,6 +50,13 @@ export class Call {
     this.principal = principal;
     this.receivedAt = receivedAt;
     this.traceparent = traceparent;
+  }
+
+  /** A call for a part of this one, or in its place, which ends on its own. */
+  part(): Call {
+    const part = new Call(this.principal, this.receivedAt, this.traceparent);
+    part.callers = this.callers;
+    return part;
   }
 
   /** Why the call ended early, if it did. */

@@ -1,4 +1,4 @@
-import type { InferenceResponse } from "./inference.ts";
+import type { InferenceResponse, StreamedResponse } from "./inference.ts";
 import type { ModelMetadata } from "./metadata.ts";
 import type { ProgressListener } from "./progress.ts";
 import type { RepositoryIndexEntry } from "./repository-index.ts";
@@ -34,7 +34,7 @@ export interface Engine {
   /** Exactly one response, or a rejection. */
   infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse>;
   /** Zero, one or many responses, as the model answers. */
-  stream(request: ValidInferenceRequest, call: Call): AsyncIterable<InferenceResponse>;
+  stream(request: ValidInferenceRequest, call: Call): AsyncIterable<StreamedResponse>;
   /**
    * Tells how the start of a version goes on, if one goes on; nothing where versions are always there.
    * @returns ends that
@@ -45,6 +45,8 @@ export interface Engine {
   repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]>;
   load(name: string, options: LoadOptions): Promise<void>;
   unload(name: string, options: UnloadOptions): Promise<void>;
+  /** Forgets the answers of a model that are cached. */
+  flushCache(name: string): Promise<void>;
   /** Takes no new request, finishes what runs, frees everything; gives up waiting when the signal says so. */
   close(signal: AbortSignal): Promise<void>;
 }

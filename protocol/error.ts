@@ -8,6 +8,8 @@ export const StatusCode = {
   Unsupported: "UNSUPPORTED",
   AlreadyExists: "ALREADY_EXISTS",
   Cancelled: "CANCELLED",
+  Unauthenticated: "UNAUTHENTICATED",
+  PermissionDenied: "PERMISSION_DENIED",
 } as const;
 export type StatusCode = (typeof StatusCode)[keyof typeof StatusCode];
 

@@ -1,7 +1,7 @@
 import { BinaryTail } from "./binary-data.ts";
 import { isDatatype } from "./datatype.ts";
 import type { Datatype } from "./datatype.ts";
-import { InferenceError, StatusCode, invalidArgument } from "./error.ts";
+import { invalidArgument } from "./error.ts";
 import type { InferenceRequest, RequestedOutput } from "./inference.ts";
 import { asArray, asBoolean, asString, asUnsigned, member, requiredMember } from "./json-access.ts";
 import { decodeJson, readJson } from "./json-text.ts";
@@ -11,16 +11,19 @@ import { RememberedHeads } from "./remembered-heads.ts";
 import { requestParameters } from "./request-parameters.ts";
 import { dimensionBound, isDimension } from "./shape.ts";
 import type { Shape } from "./shape.ts";
+import { type MemorySlice, type RequestMemory, unknownRegion } from "./shared-memory.ts";
 import { tensorFromJson } from "./tensor-from-json.ts";
 import type { Tensor } from "./tensor.ts";
 
-/** What a request's path and headers say about it. */
+/** What is known of a request besides its body: what its path and headers say, and the memory that it may use. */
 export interface RequestTarget {
   readonly modelName: string;
   /** "" where the path has none. */
   readonly modelVersion: string;
   /** Headers that the server forwards as parameters. */
   readonly forwarded: Parameters;
+  /** Without it every region is unknown. */
+  readonly memory?: RequestMemory | undefined;
 }
 
 /** The outputs that the client wants as binary data behind the JSON. */
@@ -45,7 +48,7 @@ export function parseInfer(head: Uint8Array, tail: Uint8Array, target: RequestTa
   }
   return readJson(text, (document) => {
     const parsed = parseDocument(document, new BinaryTail(tail), target);
-    if (plain && cameBehind(tail, parsed.request)) {
+    if (plain && !target.memory?.hasOutputs && cameBehind(tail, parsed.request)) {
       heads.keep(text, parsed.request, parsed.binaryOutputs);
     }
     return parsed;
@@ -62,24 +65,27 @@ function cameBehind(tail: Uint8Array, { inputs }: InferenceRequest): boolean {
 function parseDocument(
   document: JsonDocument,
   tail: BinaryTail,
-  { modelName, modelVersion, forwarded }: RequestTarget,
+  target: RequestTarget,
 ): ParsedInfer {
-  const { root } = document;
+  const { root, exact } = document;
+  const { modelName, modelVersion, forwarded, memory } = target;
   const inputs = asArray(requiredMember(root, "inputs"), "Unable to parse 'inputs': ");
   const outputs = asArray(member(root, "outputs") ?? [], "Unable to parse 'outputs': ");
   const id = asString(member(root, "id") ?? "", "Unable to parse 'id': ");
   const parameters = requestParameters(document, forwarded);
   for (const input of inputs) checkDataSource(input);
+  const sources = { exact, tail, target };
   const request: InferenceRequest = {
     modelName,
     modelVersion,
     id,
-    inputs: inputs.map((input) => inputTensor(input, document.exact, tail, modelName)),
-    outputs: outputs.map(requestedOutput),
+    inputs: inputs.map((input) => inputTensor(input, sources)),
+    outputs: outputs.map((output) => requestedOutput(output, memory)),
     parameters: parameters.parameters,
     priority: parameters.priority,
     timeoutMicroseconds: parameters.timeoutMicroseconds,
     ...(parameters.sequence && { sequence: parameters.sequence }),
+    ...(parameters.cacheControl && { cacheControl: parameters.cacheControl }),
   };
   if (tail.left > 0) {
     throw invalidArgument(`unexpected additional input data for model '${modelName}'`);
@@ -102,7 +108,15 @@ function checkDataSource(input: unknown): void {
   );
 }
 
-function inputTensor(input: unknown, exact: boolean, tail: BinaryTail, modelName: string): Tensor {
+/** Where an input's elements may come from. */
+interface InputSources {
+  /** The numbers in the JSON are exact. */
+  readonly exact: boolean;
+  readonly tail: BinaryTail;
+  readonly target: RequestTarget;
+}
+
+function inputTensor(input: unknown, { exact, tail, target }: InputSources): Tensor {
   const name = asString(requiredMember(input, "name"), "Unable to parse 'name': ");
   const datatype = asDatatype(requiredMember(input, "datatype"), name);
   const shape = asShape(requiredMember(input, "shape"), name);
@@ -113,10 +127,14 @@ function inputTensor(input: unknown, exact: boolean, tail: BinaryTail, modelName
     const bytes = tail.take(expected);
     if (bytes) return { name, datatype, shape, bytes };
     throw invalidArgument(
-      `unexpected size for input '${name}', expecting ${expected - tail.left} additional bytes for model '${modelName}'`,
+      `unexpected size for input '${name}', expecting ${expected - tail.left} additional bytes for model '${target.modelName}'`,
     );
   }
-  refuseSharedMemory(parameters);
+  const slice = memorySlice(parameters);
+  if (slice) {
+    if (!target.memory) throw unknownRegion(slice.region);
+    return { name, datatype, shape, bytes: target.memory.input(slice) };
+  }
   const data = member(input, "data");
   return { name, datatype, shape, bytes: tensorFromJson({ datatype, shape, data, exact }) };
 }
@@ -138,23 +156,30 @@ function asShape(value: unknown, inputName: string): Shape {
   );
 }
 
-/** No region can be registered, so none can be found. */
-function refuseSharedMemory(parameters: unknown): void {
+/** The place in shared memory that a tensor's parameters name; undefined where they name none. */
+function memorySlice(parameters: unknown): MemorySlice | undefined {
   const region = member(parameters, "shared_memory_region");
-  if (region === undefined) return;
-  const name = asString(region, "Unable to parse 'shared_memory_region': ");
-  throw new InferenceError(StatusCode.NotFound, `Unable to find shared memory region: '${name}'`);
+  if (region === undefined) return undefined;
+  const size = (name: string): number =>
+    asUnsigned(member(parameters, name) ?? 0, `Unable to parse '${name}': `);
+  return {
+    region: asString(region, "Unable to parse 'shared_memory_region': "),
+    offset: size("shared_memory_offset"),
+    byteSize: size("shared_memory_byte_size"),
+  };
 }
 
-function requestedOutput(output: unknown): RequestedOutput {
+function requestedOutput(output: unknown, memory: RequestMemory | undefined): RequestedOutput {
   const name = asString(requiredMember(output, "name"), "Unable to parse 'name': ");
   const parameters = member(output, "parameters");
   if (parameters === undefined) return { name };
   const classes = member(parameters, "classification");
-  if (member(parameters, "shared_memory_region") !== undefined) {
+  const slice = memorySlice(parameters);
+  if (slice) {
     if (classes !== undefined) throw invalidArgument(sharedMemoryConflict("classification"));
     if (wantsBinary(output)) throw invalidArgument(sharedMemoryConflict("binary_data"));
-    refuseSharedMemory(parameters);
+    if (!memory) throw unknownRegion(slice.region);
+    memory.output(name, slice);
   }
   const classification = asUnsigned(classes ?? 0, "Unable to set 'classification': ");
   return classification > 0 ? { name, classification } : { name };

@@ -1,6 +1,7 @@
 import type { BinaryOutputs } from "./infer-json.ts";
 import type { InferenceResponse } from "./inference.ts";
 import type { Parameters } from "./parameters.ts";
+import { placedBytes } from "./shared-memory.ts";
 import { jsonElements } from "./tensor-to-json.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -11,13 +12,13 @@ export interface InferReply {
   readonly tail: readonly Uint8Array[];
 }
 
-/** Writes a response; outputs that are wanted as binary data go behind the JSON as they are. */
+/** Writes a response; outputs that are wanted as binary data go behind the JSON as they are, those in shared memory nowhere. */
 export function inferReply(response: InferenceResponse, binaryOutputs: BinaryOutputs): InferReply {
   const tail: Uint8Array[] = [];
   let outputs = "";
   for (const tensor of response.outputs) {
     const binary = binaryOutputs === "all" || binaryOutputs.has(tensor.name);
-    if (binary) tail.push(tensor.bytes);
+    if (binary && tensor.bytes !== placedBytes) tail.push(tensor.bytes);
     outputs += `${outputs && ","}${outputJson(tensor, binary)}`;
   }
   const { id, modelName, modelVersion, parameters } = response;
@@ -29,10 +30,11 @@ export function inferReply(response: InferenceResponse, binaryOutputs: BinaryOut
 
 function outputJson(tensor: Tensor, binary: boolean): string {
   const { name, datatype, shape, bytes } = tensor;
-  const elements = binary
-    ? `"parameters":{"binary_data_size":${bytes.length}}`
-    : `"data":[${jsonElements(tensor)}]`;
-  return `{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(",")}],${elements}}`;
+  const head = `{"name":${JSON.stringify(name)},"datatype":"${datatype}","shape":[${shape.join(",")}]`;
+  if (bytes === placedBytes) return `${head}}`;
+  return binary
+    ? `${head},"parameters":{"binary_data_size":${bytes.length}}}`
+    : `${head},"data":[${jsonElements(tensor)}]}`;
 }
 
 /** `"parameters":{…},`, or nothing where there are none. */

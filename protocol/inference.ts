@@ -15,6 +15,9 @@ export interface SequenceOptions {
   readonly end: boolean;
 }
 
+/** What a client may ask of a cache: to run the request anew and keep that answer, or to stay out altogether. */
+export type CacheControl = "no-cache" | "no-store";
+
 /** One v2 inference call, free of its transport. */
 export interface InferenceRequest {
   readonly modelName: string;
@@ -31,6 +34,14 @@ export interface InferenceRequest {
   /** How long it may wait in queues, in microseconds; 0 means no bound. */
   readonly timeoutMicroseconds: number;
   readonly sequence?: SequenceOptions;
+  readonly cacheControl?: CacheControl;
+}
+
+/** One of the answers to a request, and what is known of the others. */
+export interface StreamedResponse {
+  readonly response: InferenceResponse;
+  /** Nothing comes after it; where no response says so, the end comes by itself. */
+  readonly final: boolean;
 }
 
 /** One answer to a request. */

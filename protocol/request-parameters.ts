@@ -1,5 +1,6 @@
+import { cacheControlOf, cacheControlParameter } from "./cache-control.ts";
 import { invalidArgument } from "./error.ts";
-import type { SequenceOptions } from "./inference.ts";
+import type { CacheControl, SequenceOptions } from "./inference.ts";
 import { asBoolean, asString, asUnsigned, member, membersOf } from "./json-access.ts";
 import { demandExactNumbers } from "./json-text.ts";
 import type { JsonDocument } from "./json-text.ts";
@@ -12,6 +13,7 @@ export interface RequestParameters {
   readonly priority: number;
   readonly timeoutMicroseconds: number;
   readonly sequence?: SequenceOptions;
+  readonly cacheControl?: CacheControl;
   /** Whether outputs come as binary data when the request names none. */
   readonly binaryDataOutput: boolean;
 }
@@ -33,15 +35,17 @@ export function requestParameters(
   const lifted = new Map<string, unknown>();
   const parameters = new Map(forwarded);
   for (const [name, value] of membersOf(json, "failed to get request params.: ")) {
-    if (liftedNames.has(name)) lifted.set(name, value);
+    if (liftedNames.has(name) || isCacheControl(name, value)) lifted.set(name, value);
     else parameters.set(name, parameterValue(name, value, exact));
   }
   const sequence = sequenceOptions(lifted, exact);
+  const cacheControl = cacheControlOf(lifted.get(cacheControlParameter));
   return {
     parameters,
     priority: asUnsigned(lifted.get("priority") ?? 0, "Unable to parse 'priority': "),
     timeoutMicroseconds: asUnsigned(lifted.get("timeout") ?? 0, "Unable to parse 'timeout': "),
     ...(sequence && { sequence }),
+    ...(cacheControl && { cacheControl }),
     binaryDataOutput: flag(lifted, "binary_data_output"),
   };
 }
@@ -54,6 +58,10 @@ const liftedNames = new Set([
   "timeout",
   "binary_data_output",
 ]);
+
+function isCacheControl(name: string, value: unknown): boolean {
+  return name === cacheControlParameter && cacheControlOf(value) !== undefined;
+}
 
 function flag(lifted: ReadonlyMap<string, unknown>, name: string): boolean {
   return asBoolean(lifted.get(name) ?? false, `Unable to parse '${name}': `);

@@ -1,5 +1,5 @@
-import { type Job, type Queue, Worker } from "bullmq";
-import { InferenceError, StatusCode } from "../protocol/error.ts";
+import type { Job, Queue } from "bullmq";
+import { InferenceError } from "../protocol/error.ts";
 import type { Redis } from "../redis/connection.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { CountedVersion } from "../serving/running-version.ts";
@@ -18,15 +18,20 @@ import {
   stallsBeforeApart,
   stallTimes,
 } from "./jobs.ts";
+import { JobTaker } from "./job-taker.ts";
+import { killed } from "./killed.ts";
 import type { LivingGateways } from "./living-gateways.ts";
 import { names, queueName } from "./names.ts";
 import { type Opened, publishOpened } from "./openings.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { PoolCounters } from "./pool-counters.ts";
 import type { ReplyWriter } from "./reply-writer.ts";
+import { SequenceConsumer } from "./sequence-consumer.ts";
 import { Suspects } from "./suspects.ts";
 
 export interface ConsumerOptions {
+  /** Of this pool worker. */
+  readonly id: string;
   readonly pool: string;
   readonly commands: Redis;
   /** A connection of its own, with the role `blocking`. */
@@ -55,18 +60,20 @@ export interface ConsumerOptions {
  */
 export class Consumer {
   readonly #options: ConsumerOptions;
-  readonly #worker: Worker<ConsumedJob["data"]>;
+  readonly #taker: JobTaker<ConsumedJob["data"]>;
   readonly #runs = new Set<EnvelopeRun>();
   readonly #suspects = new Suspects();
+  readonly #sequences: SequenceConsumer;
   readonly #stopHearing: () => void;
   #inflight = 0;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
+    this.#sequences = new SequenceConsumer(options, (data) => this.#runOrDrop(data));
     this.#stopHearing = options.channel.on("cancel", ({ envelope, index }) => {
       for (const run of this.#runs) if (run.envelope === envelope) run.cancel(index);
     });
-    this.#worker = new Worker(queueName, (job) => this.#work(job), {
+    this.#taker = new JobTaker(queueName, (job) => this.#work(job), {
       connection: options.blocking,
       prefix: names.queuePrefix(options.pool),
       concurrency: options.concurrency,
@@ -74,8 +81,8 @@ export class Consumer {
       maxStalledCount: 1000,
       ...stallTimes,
     });
-    this.#worker.on("stalled", () => options.counters.add("queue_stalled_total"));
-    this.#worker.on("error", (err) => options.log.verbose(1, "queue", { err }));
+    this.#taker.on("stalled", () => options.counters.add("queue_stalled_total"));
+    this.#taker.on("error", (err) => options.log.verbose(1, "queue", { err }));
   }
 
   /** Requests in hand. */
@@ -83,10 +90,20 @@ export class Consumer {
     return this.#inflight;
   }
 
-  /** Takes no new job; resolves when those in hand are over. */
-  async close(): Promise<void> {
-    await this.#worker.close();
+  /** Sequences that only this pool worker can go on with. */
+  get openSequences(): number {
+    return this.#sequences.open;
+  }
+
+  /**
+   * Takes no new job; resolves when those in hand are over.
+   *
+   * @param drainMilliseconds how long it goes on with open sequences at most
+   */
+  async close(drainMilliseconds: number): Promise<void> {
+    await Promise.all([this.#taker.close(), this.#sequences.close(drainMilliseconds)]);
     this.#stopHearing();
+    await this.#options.envelopes.flush();
   }
 
   async #work(job: ConsumedJob): Promise<void> {
@@ -97,20 +114,29 @@ export class Consumer {
   }
 
   async #infer(job: Job<InferJobData>): Promise<void> {
-    const { gateways, clock } = this.#options;
     const { data, stalledCounter } = job;
-    if (!(await gateways.lives(data.gateway, clock.now()))) await this.#drop(data);
+    if (!(await this.#isWaitedFor(data))) await this.#drop(data);
     else if (data.index !== undefined)
       await this.#suspects.runAlone(job, (deaths) => this.#run(data, deaths));
     else if (stalledCounter >= stallsBeforeApart) await this.#takeApart(data);
     else await this.#run(data, stalledCounter);
   }
 
+  async #runOrDrop(data: InferJobData): Promise<void> {
+    if (await this.#isWaitedFor(data)) await this.#run(data, 0);
+    else await this.#drop(data);
+  }
+
+  #isWaitedFor({ gateway }: InferJobData): Promise<boolean> {
+    const { gateways, clock } = this.#options;
+    return gateways.lives(gateway, clock.now());
+  }
+
   /** Nobody waits for any of its requests. */
-  async #drop({ envelope: id }: InferJobData): Promise<void> {
+  async #drop({ envelope: id, model }: InferJobData): Promise<void> {
     const { envelopes } = this.#options;
-    const envelope = await envelopes.take(id);
-    await envelopes.remove(id, envelope?.frames);
+    const envelope = await envelopes.take(id, model);
+    envelopes.remove(id, envelope?.claimed);
   }
 
   async #run(data: InferJobData, stalls: number): Promise<void> {
@@ -122,14 +148,14 @@ export class Consumer {
     // Before it is read: from the moment it is marked as taken, this process is told who waits no longer.
     this.#runs.add(run);
     try {
-      const envelope = await envelopes.take(id, index);
+      const envelope = await envelopes.take(id, data.model, index);
       if (envelope) {
-        this.#count(envelope.frames.size, stalls);
+        this.#count(envelope.requests.size, stalls);
         // Again, because it may have made room for others meanwhile.
         await this.#runTaken(run, envelope, await this.#version(data, stalls));
       }
-      if (index === undefined) await envelopes.remove(id, envelope?.frames);
-      else await envelopes.removeOne(id, index);
+      if (index === undefined) envelopes.remove(id, envelope?.claimed);
+      else await envelopes.drop(id, index);
     } finally {
       this.#runs.delete(run);
     }
@@ -150,7 +176,7 @@ export class Consumer {
       const data = { version: envelope.version, model };
       const starting = await this.#version(data, stalls);
       if (!(starting instanceof InferenceError)) await attempt.running();
-      this.#count(envelope.frames.size, stalls);
+      this.#count(envelope.requests.size, stalls);
       // Again, because it may have made room for others meanwhile.
       const version = await this.#version(data, stalls);
       await this.#runTaken(run, envelope, version);
@@ -175,10 +201,10 @@ export class Consumer {
     envelope: Envelope,
     version: CountedVersion | InferenceError,
   ): Promise<void> {
-    const { size } = envelope.frames;
+    const { size } = envelope.requests;
     this.#inflight += size;
     if (version instanceof InferenceError) await run.fail(envelope, version);
-    else await run.run(envelope, version, this.#options.clock);
+    else await run.run(envelope, this.#sequences.guarded(version), this.#options.clock);
     this.#inflight -= size;
   }
 
@@ -193,9 +219,9 @@ export class Consumer {
 
   #observerOf(model: string): EnvelopeObserver {
     const { counters, coldStarts } = this.#options;
+    const waited = counters.histogram("queue_wait_seconds", [model]);
     return {
-      waited: (milliseconds) =>
-        counters.observe("queue_wait_seconds", [model], milliseconds / 1000),
+      waited: (milliseconds) => waited(milliseconds / 1000),
       coldStart: (marks, receivedAt) => coldStarts.answered(model, marks, receivedAt),
     };
   }
@@ -210,9 +236,9 @@ export class Consumer {
   /** One of its requests may be what kills pool workers: each gets a job of its own, so that it dies alone. */
   async #takeApart(data: InferJobData): Promise<void> {
     const { envelopes, queue } = this.#options;
-    const envelope = await envelopes.take(data.envelope);
-    if (!envelope) await envelopes.remove(data.envelope);
-    for (const index of envelope?.frames.keys() ?? []) {
+    const envelope = await envelopes.take(data.envelope, data.model);
+    if (!envelope) envelopes.remove(data.envelope);
+    for (const index of envelope?.requests.keys() ?? []) {
       await queue.add(
         jobNames.infer,
         { ...data, requests: 1, index },
@@ -248,9 +274,4 @@ function isDurable(job: ConsumedJob): job is Job<DurableJobData> {
 
 function isEnvelope(job: ConsumedJob): job is Job<InferJobData> {
   return "envelope" in job.data;
-}
-
-function killed(model: string): InferenceError {
-  const what = model === "" ? "loading the model" : `running this request of model '${model}'`;
-  return new InferenceError(StatusCode.Internal, `${what} ended its pool worker, more than once`);
 }

@@ -6,8 +6,9 @@ import type { Clock } from "../serving/clock.ts";
 import type { CountedVersion } from "../serving/running-version.ts";
 import type { ResponseSink } from "../serving/scheduler.ts";
 import type { Envelope } from "./envelope.ts";
+import { PoolTrace } from "./pool-trace.ts";
 import type { Reply } from "./reply-frame.ts";
-import { decodeRequest, type SentRequest } from "./request-frame.ts";
+import type { SentRequest } from "./request-frame.ts";
 
 /**
  * Where the replies of one envelope go; resolves when one is in Redis.
@@ -29,8 +30,12 @@ export class EnvelopeRun {
   readonly envelope: string;
   readonly #answer: Answer;
   readonly #observer: EnvelopeObserver;
-  readonly #calls = new Map<number, Call>();
+  readonly #calls: (Call | undefined)[] = [];
   readonly #cancelled = new Set<number>();
+  /** Replies of about the same time share one. */
+  readonly #written = new Set<Promise<void>>();
+  #left = 0;
+  #over = (): void => {};
 
   /** @param envelope its id */
   constructor(envelope: string, answer: Answer, observer: EnvelopeObserver) {
@@ -40,65 +45,74 @@ export class EnvelopeRun {
   }
 
   /** Hands all requests to the version's scheduler; resolves when each is answered and its replies are in Redis. */
-  async run({ head, frames }: Envelope, version: CountedVersion, clock: Clock): Promise<void> {
-    const { tenant } = head;
-    const runs = [...frames].map(([index, frame]) =>
-      this.#run(index, frame, { version, clock, tenant }),
-    );
-    await Promise.all(runs);
+  async run({ head, requests }: Envelope, version: CountedVersion, clock: Clock): Promise<void> {
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    this.#over = resolve;
+    this.#left = requests.size;
+    const context = { version, clock, tenant: head.tenant };
+    for (const [index, sent] of requests) this.#run(index, sent, context);
+    if (this.#left > 0) await over;
+    await Promise.all(this.#written);
   }
 
   /** Answers all requests with the reason that none of them can run. */
-  async fail({ frames }: Envelope, outcome: InferenceError): Promise<void> {
+  async fail({ requests }: Envelope, outcome: InferenceError): Promise<void> {
     const { envelope } = this;
-    const replies = [...frames.keys()].map((index) =>
-      this.#answer({ envelope, index, number: 0, final: true, outcome }),
-    );
-    await Promise.all(replies);
+    for (const index of requests.keys()) {
+      this.#write({ envelope, index, number: 0, final: true, outcome });
+    }
+    await Promise.all(this.#written);
   }
 
   /** Nobody waits for the request any more. */
   cancel(index: number): void {
     this.#cancelled.add(index);
-    this.#calls.get(index)?.cancel();
+    this.#calls[index]?.cancel();
   }
 
-  #run(index: number, frame: Buffer, context: RunContext): Promise<void> {
-    return new Promise((resolve) => {
-      const written: Promise<void>[] = [];
-      let number = 0;
-      let receivedAt = Infinity;
-      const answer = (outcome: Pick<Reply, "final" | "outcome">): void => {
-        const reply = { envelope: this.envelope, index, number: number++, ...outcome };
-        const coldStart = this.#coldStart(context.version, reply.number, receivedAt);
-        written.push(this.#answer(coldStart ? { ...reply, coldStart } : reply, context.version));
-        if (!outcome.final) return;
-        this.#calls.delete(index);
-        resolve(all(written));
-      };
-      const sink: ResponseSink = {
-        send: (outcome, final) => answer({ final, ...(outcome && { outcome }) }),
-        fail: (outcome) => answer({ final: true, outcome }),
-      };
-      try {
-        const sent = decodeRequest(frame, context.version.model.name);
-        receivedAt = sent.receivedAt;
-        this.#enqueue(index, sent, { ...context, sink });
-      } catch (error) {
-        sink.fail(InferenceError.from(error));
-      }
-    });
+  #run(index: number, sent: SentRequest, context: RunContext): void {
+    const trace = sent.trace === undefined ? undefined : new PoolTrace(sent.trace);
+    let number = 0;
+    let isOver = false;
+    const answer = (outcome: Pick<Reply, "final" | "outcome">): void => {
+      const times = trace && { times: trace.times() };
+      const reply = { envelope: this.envelope, index, number: number++, ...outcome, ...times };
+      const coldStart = this.#coldStart(context.version, reply.number, sent.receivedAt);
+      this.#write(coldStart ? { ...reply, coldStart } : reply, context.version);
+      if (!outcome.final || isOver) return;
+      isOver = true;
+      this.#calls[index] = undefined;
+      this.#left--;
+      if (this.#left === 0) this.#over();
+    };
+    const sink: ResponseSink = {
+      send: (outcome, final) => answer({ final, ...(outcome && { outcome }) }),
+      fail: (outcome) => answer({ final: true, outcome }),
+    };
+    try {
+      this.#enqueue(index, sent, { ...context, sink, trace });
+    } catch (error) {
+      sink.fail(InferenceError.from(error));
+    }
+  }
+
+  #write(reply: Reply, version?: CountedVersion): void {
+    const written = this.#answer(reply, version);
+    if (this.#written.has(written)) return;
+    this.#written.add(written);
+    void written.then(() => this.#written.delete(written));
   }
 
   #enqueue(
     index: number,
     { request, receivedAt }: SentRequest,
-    { version, clock, tenant, sink }: RunContext & { readonly sink: ResponseSink },
+    { version, clock, tenant, sink, trace }: RequestContext,
   ): void {
     const valid = validRequest(version.model, request);
     const now = clock.now();
-    const call = new Call({ name: "", tenant }, now);
-    this.#calls.set(index, call);
+    const call = new Call({ name: "", tenant }, now, trace?.traceparent);
+    call.trace = trace;
+    this.#calls[index] = call;
     if (this.#cancelled.has(index)) call.cancel();
     // It has waited since its gateway took it; a clock that is behind that gateway's must not make it younger than now.
     const enqueuedAt = Math.min(now, now - (Date.now() - receivedAt));
@@ -124,6 +138,7 @@ interface RunContext {
   readonly tenant: string;
 }
 
-async function all(written: readonly Promise<void>[]): Promise<void> {
-  await Promise.all(written);
+interface RequestContext extends RunContext {
+  readonly sink: ResponseSink;
+  readonly trace: PoolTrace | undefined;
 }

@@ -1,7 +1,14 @@
 import type { Redis } from "../redis/connection.ts";
 import { execute } from "../redis/execute.ts";
+import { inOneWrite } from "../redis/one-write.ts";
 import { names } from "./names.ts";
-import { claimBytes, PayloadStore } from "./payload-store.ts";
+import { PayloadStore } from "./payload-store.ts";
+import {
+  decodeRequest,
+  decodeRequests,
+  type EncodedRequests,
+  type SentRequest,
+} from "./request-frame.ts";
 
 /** What all requests of an envelope share. */
 export interface EnvelopeHead {
@@ -12,7 +19,9 @@ export interface EnvelopeHead {
 export interface Envelope {
   readonly head: EnvelopeHead;
   /** By index; those that are missing were withdrawn. */
-  readonly frames: ReadonlyMap<number, Buffer>;
+  readonly requests: ReadonlyMap<number, SentRequest>;
+  /** Those that lie under keys of their own, by index. */
+  readonly claimed: readonly number[];
 }
 
 /** What came of taking a request back. */
@@ -26,38 +35,36 @@ export type Withdrawal =
   /** There is no such request: it has been answered, or Redis has lost its envelope. */
   | "gone";
 
-const headField = "head";
+/** Its requests, as one run of bytes. */
+const bundleField = "requests";
+/** How many of them nobody has taken back. */
+const openField = "open";
+/** A pool worker may have read it. */
 const takenField = "taken";
-/** Of an envelope that was taken: head and mark. */
-const fieldsWithoutRequests = 2;
-/** In place of a large frame; no frame is empty. */
-const claimCheck = Buffer.alloc(0);
-const none: ReadonlyMap<number, Buffer> = new Map();
+/** Before the index of a request that was taken back. */
+const withdrawnPrefix = "-";
+const soonMilliseconds = 5;
 /** Longer than any request may wait. */
 const keptMilliseconds = 24 * 3_600_000;
 
 /** In one step, because a pool worker may come in between: what it has read it answers, what it has not is gone. */
 const withdraw = `
-if redis.call("hexists", KEYS[1], "${takenField}") == 1 then return "taken" end
-if redis.call("hdel", KEYS[1], ARGV[1]) == 0 then return "gone" end
+if ARGV[2] == "untaken" and redis.call("hexists", KEYS[1], "${takenField}") == 1 then return "taken" end
+if redis.call("hexists", KEYS[1], "${openField}") == 0 then return "gone" end
+if redis.call("hsetnx", KEYS[1], "${withdrawnPrefix}" .. ARGV[1], 1) == 0 then return "gone" end
 redis.call("unlink", KEYS[2])
-if redis.call("hlen", KEYS[1]) > 1 then return "withdrawn" end
-redis.call("del", KEYS[1])
+if redis.call("hincrby", KEYS[1], "${openField}", -1) > 0 then return "withdrawn" end
+redis.call("unlink", KEYS[1])
 return "emptied"`;
 
-/** True for a frame that gets a key of its own. */
-export function isClaimed(frame: Buffer): boolean {
-  return frame.byteLength > claimBytes;
-}
-
-/**
- * The envelopes of one pool in Redis: hashes with a field for each request, so that one that nobody waits for any more
- * leaves alone.
- */
+/** The envelopes of one pool in Redis: hashes with all requests in one field, and a mark for each that was taken back. */
 export class Envelopes {
   readonly #pool: string;
   readonly #commands: Redis;
   readonly #payloads: PayloadStore;
+  /** Keys that nobody needs any more: they are removed together with what is sent next. */
+  readonly #done: string[] = [];
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(pool: string, commands: Redis) {
     this.#pool = pool;
@@ -66,40 +73,39 @@ export class Envelopes {
   }
 
   /**
-   * Sends its commands before it returns, unless a frame is large: then the envelope is there when it resolves, and not
-   * before.
+   * Sends its commands before it returns, unless a request is claimed: then the envelope is there when it resolves, and
+   * not before.
+   *
+   * @param requests how many there are
    */
-  async put(id: string, head: EnvelopeHead, frames: ReadonlyMap<number, Buffer>): Promise<void> {
+  async put(id: string, { bundle, claimed }: EncodedRequests, requests: number): Promise<void> {
     const key = this.#key(id);
-    const claimed = claimedOf(frames);
-    for (const [index, frame] of claimed) {
-      await this.#payloads.put(payloadKey(key, index), frame, keptMilliseconds);
+    for (const [index, payload] of claimed) {
+      await this.#payloads.put(payloadKey(key, index), payload, keptMilliseconds);
     }
-    const fields = [...frames].flatMap(([index, frame]) => [
-      String(index),
-      claimed.has(index) ? claimCheck : frame,
+    inOneWrite(this.#commands);
+    await Promise.all([
+      this.#commands.hset(key, bundleField, bundle, openField, requests),
+      this.#commands.pexpire(key, keptMilliseconds),
     ]);
-    await execute(
-      this.#commands
-        .pipeline()
-        .hset(key, headField, JSON.stringify(head), ...fields)
-        .pexpire(key, keptMilliseconds),
-    );
   }
 
   /** Takes out one request, unless a pool worker may have read it. */
-  async withdraw(id: string, index: number): Promise<Withdrawal> {
-    const key = this.#key(id);
-    const result = await this.#commands.eval(withdraw, 2, key, payloadKey(key, index), index);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the script returns
-    return result as Withdrawal;
+  withdraw(id: string, index: number): Promise<Withdrawal> {
+    return this.#withdraw(id, index, "untaken");
   }
 
   /** Takes out a request that a pool worker may have read, so that none that takes the envelope over reads it again. */
   async drop(id: string, index: number): Promise<void> {
+    await this.#withdraw(id, index, "");
+  }
+
+  async #withdraw(id: string, index: number, state: "untaken" | ""): Promise<Withdrawal> {
     const key = this.#key(id);
-    const pipeline = this.#commands.pipeline().hdel(key, String(index));
-    await execute(pipeline.unlink(payloadKey(key, index)));
+    const keys = [key, payloadKey(key, index)];
+    const result = await this.#commands.eval(withdraw, keys.length, ...keys, index, state);
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the script returns
+    return result as Withdrawal;
   }
 
   /**
@@ -107,38 +113,33 @@ export class Envelopes {
    *
    * @param only this request, where each has a job of its own
    */
-  async take(id: string, only?: number): Promise<Envelope | undefined> {
+  async take(id: string, model: string, only?: number): Promise<Envelope | undefined> {
     const key = this.#key(id);
     // Marked before it is read: who withdraws a request and finds no mark knows that nobody has read it.
-    const pipeline = this.#commands
-      .pipeline()
-      .hset(key, takenField, 1)
-      .pexpire(key, keptMilliseconds)
-      .hgetallBuffer(key);
-    const results = await execute(pipeline);
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what HGETALL gives as buffers
-    const fields = results[2] as Readonly<Record<string, Buffer>>;
-    const { [headField]: head, [takenField]: _, ...requests } = fields;
-    const frames = await this.#frames(key, requests, only);
-    return head && frames.size > 0 ? { head: JSON.parse(head.toString()), frames } : undefined;
-  }
-
-  /** With what was too large for the hash; a request whose payload is gone was withdrawn. */
-  async #frames(
-    key: string,
-    fields: Readonly<Record<string, Buffer>>,
-    only: number | undefined,
-  ): Promise<ReadonlyMap<number, Buffer>> {
-    const frames = new Map<number, Buffer>();
-    for (const [field, value] of Object.entries(fields)) {
-      const index = Number(field);
-      if (only !== undefined && index !== only) continue;
-      const frame = value.equals(claimCheck)
-        ? await this.#payloads.get(payloadKey(key, index))
-        : value;
-      if (frame) frames.set(index, frame);
+    inOneWrite(this.#commands);
+    void this.flush();
+    const [, , fields] = await Promise.all([
+      this.#commands.hset(key, takenField, 1),
+      this.#commands.pexpire(key, keptMilliseconds),
+      this.#commands.hgetallBuffer(key),
+    ]);
+    const bundle = fields[bundleField];
+    if (!bundle) return undefined;
+    const { head, requests, claimed } = decodeRequests(bundle, model);
+    for (const field of Object.keys(fields)) {
+      if (field.startsWith(withdrawnPrefix)) requests.delete(Number(field.slice(1)));
     }
-    return frames;
+    if (only !== undefined) {
+      for (const index of requests.keys()) if (index !== only) requests.delete(index);
+    }
+    for (const index of claimed) {
+      if (only !== undefined && index !== only) continue;
+      // One whose payload is gone was withdrawn.
+      const payload = await this.#payloads.get(payloadKey(key, index));
+      if (payload) requests.set(index, decodeRequest(payload, model));
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the envelope was made with
+    return requests.size > 0 ? { head: head as EnvelopeHead, requests, claimed } : undefined;
   }
 
   /** Those that Redis has lost, or that are done. */
@@ -149,27 +150,28 @@ export class Envelopes {
     return ids.filter((_, i) => there[i] === 0);
   }
 
-  /** Its requests are answered. @param frames those that it may still have */
-  async remove(id: string, frames: ReadonlyMap<number, Buffer> = none): Promise<void> {
+  /**
+   * Its requests are answered: it will be gone soon.
+   *
+   * @param claimed those that lie under keys of their own, by index
+   */
+  remove(id: string, claimed: readonly number[] = []): void {
     const key = this.#key(id);
-    const claimed = [...claimedOf(frames).keys()].map((index) => payloadKey(key, index));
-    await this.#commands.unlink(key, ...claimed);
+    this.#done.push(key, ...claimed.map((index) => payloadKey(key, index)));
+    this.#timer ??= setTimeout(() => void this.flush(), soonMilliseconds);
   }
 
-  /** One of its requests, which has a job of its own, is answered. */
-  async removeOne(id: string, index: number): Promise<void> {
-    await this.drop(id, index);
-    const left = await this.#commands.hlen(this.#key(id));
-    if (left <= fieldsWithoutRequests) await this.remove(id);
+  /** Resolves when all that is to be gone is gone; what cannot be reached goes by itself, some day. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const keys = this.#done.splice(0);
+    if (keys.length > 0) await this.#commands.unlink(...keys).catch(() => {});
   }
 
   #key(id: string): string {
     return names.envelope(this.#pool, id);
   }
-}
-
-function claimedOf(frames: ReadonlyMap<number, Buffer>): ReadonlyMap<number, Buffer> {
-  return new Map([...frames].filter(([, frame]) => isClaimed(frame)));
 }
 
 function payloadKey(envelopeKey: string, index: number): string {

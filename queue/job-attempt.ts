@@ -7,6 +7,7 @@ import type { DurableJobData } from "./job-queue.ts";
 import type { JobEnd, JobInput, JobStore } from "./job-store.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import { encodeReply, type Reply } from "./reply-frame.ts";
+import { decodeRequest } from "./request-frame.ts";
 
 export interface JobAttemptOptions {
   readonly store: JobStore;
@@ -44,8 +45,9 @@ export class JobAttempt {
     if (!this.#input) return undefined;
     this.#tell("starting");
     const { version, tenant, frame } = this.#input;
-    const frames = new Map(frame ? [[0, frame] as const] : []);
-    return { version, head: { tenant }, frames };
+    const { model } = this.#job.data;
+    const requests = new Map(frame ? [[0, decodeRequest(frame, model)] as const] : []);
+    return { version, head: { tenant }, requests, claimed: [] };
   }
 
   /** The version can answer. */

@@ -122,7 +122,7 @@ export class GatewayJobs implements Jobs {
     if (record?.job.state !== "done") return undefined;
     const frame = await reach(() => this.#poolOf(id).store.result(id));
     const reply = frame && decodeReply(frame);
-    if (!reply || "claim" in reply || !reply.outcome) return undefined;
+    if (!reply?.outcome) return undefined;
     if (reply.outcome instanceof InferenceError) throw reply.outcome;
     return { response: reply.outcome, binaryOutputs: record.binaryOutputs };
   }

@@ -1,4 +1,4 @@
-import type { LoadOptions } from "../protocol/engine.ts";
+import type { LoadOptions, UnloadOptions } from "../protocol/engine.ts";
 import type { Redis } from "../redis/connection.ts";
 import { execute } from "../redis/execute.ts";
 import { names } from "./names.ts";
@@ -11,6 +11,8 @@ export interface ModelWish {
   readonly generation: number;
   /** The config that came with the load. */
   readonly config?: string;
+  /** The models that an ensemble is composed of are to go with it. */
+  readonly unloadDependents?: true;
 }
 
 /** For those who missed the word. */
@@ -78,9 +80,9 @@ export class ModelControl {
     await this.#tell({ name, loaded: true, ...(config !== undefined && { config }) });
   }
 
-  async unload(name: string): Promise<void> {
+  async unload(name: string, { unloadDependents }: UnloadOptions): Promise<void> {
     await this.#commands.unlink(names.controlFiles(name));
-    await this.#tell({ name, loaded: false });
+    await this.#tell({ name, loaded: false, ...(unloadDependents && { unloadDependents }) });
   }
 
   /** What a load was asked for with. */

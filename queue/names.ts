@@ -5,7 +5,7 @@
 export const names = {
   /** BullMQ's prefix for the queue of a pool; see {@link queueName}. */
   queuePrefix: (pool: string) => tag(pool),
-  /** The requests of one envelope: a hash with a head, and a frame for each request that is not answered yet. */
+  /** The requests of one envelope: a hash with all of them as one value, and marks. What is large has a key of its own. */
   envelope: (pool: string, id: string) => `${tag(pool)}:envelope:${id}`,
   /** What a pool worker must know to start a version. */
   ticket: (pool: string, version: string) => `${tag(pool)}:ticket:${version}`,
@@ -15,8 +15,14 @@ export const names = {
   files: (pool: string, fingerprint: string) => `${tag(pool)}:files:${fingerprint}`,
   /** A hash: what each process has counted of one version. */
   statistics: (pool: string, version: string) => `${tag(pool)}:statistics:${version}`,
+  /** In place of a pool, for what gateways have counted of ensembles; no pool has this name. */
+  poolOfEnsembles: "*",
   /** A hash: what each pool worker says of itself, with the time of its word. */
   poolWorkers: (pool: string) => `${tag(pool)}:pool-workers`,
+  /** A list: envelopes that only one pool worker can run, because it has their sequences. */
+  sequenceLine: (pool: string, poolWorker: string) => `${tag(pool)}:sequence-line:${poolWorker}`,
+  /** A hash: which pool worker has a sequence, and how many requests it was sent. */
+  sequence: (pool: string, digest: string) => `${tag(pool)}:sequence:${digest}`,
   /** A durable request: a hash. What is large of it has a key of its own. */
   job: (pool: string, id: string) => `${tag(pool)}:job:${id}`,
   jobRequest: (pool: string, id: string) => `${tag(pool)}:job-request:${id}`,
@@ -50,6 +56,7 @@ export const names = {
   /** Channels. */
   poolChannel: (pool: string) => `tidepool:pool:${pool}`,
   controlChannel: "tidepool:control",
+  cacheFlushChannel: "tidepool:cache-flush",
 } as const;
 
 /** The name of each pool's only queue below its prefix, as BullMQ's tools show it. */

@@ -17,6 +17,8 @@ export class PoolCounters {
   readonly #key: string;
   readonly #commands: Redis;
   readonly #followed: (() => void)[] = [];
+  /** By the field of their sum. */
+  readonly #histograms = new Map<string, (value: number) => void>();
   #added = new Map<string, number>();
 
   constructor(pool: string, commands: Redis) {
@@ -31,10 +33,24 @@ export class PoolCounters {
 
   /** Counts a value of a histogram. */
   observe(name: CountedName, labels: readonly string[], value: number): void {
+    this.histogram(name, labels)(value);
+  }
+
+  /** What counts the values of a histogram: for those of which many come. */
+  histogram(name: CountedName, labels: readonly string[]): (value: number) => void {
+    const sum = countField(name, labels, "sum");
+    const known = this.#histograms.get(sum);
+    if (known) return known;
     const { bounds = [] }: CountedMetric = countedMetrics[name];
-    const bucket = bounds.findIndex((bound) => value <= bound);
-    this.#add(countField(name, labels, bucket === -1 ? bounds.length : bucket), 1);
-    this.#add(countField(name, labels, "sum"), value);
+    const fields = [...bounds, Infinity].map((_, bucket) => countField(name, labels, bucket));
+    const observe = (value: number): void => {
+      // Beyond all bounds it is -1, which stands for the last field.
+      const bucket = bounds.findIndex((bound) => value <= bound);
+      this.#add(fields.at(bucket) ?? "", 1);
+      this.#add(sum, value);
+    };
+    this.#histograms.set(sum, observe);
+    return observe;
   }
 
   /** Counts what somebody else counts from the start of this process on. */

@@ -12,6 +12,7 @@ import { PoolChannel } from "./pool-channel.ts";
 import { PoolCounters } from "./pool-counters.ts";
 import { Presence } from "./presence.ts";
 import { Sender } from "./sender.ts";
+import { openSequenceLink, type SequenceLink } from "./sequence-link.ts";
 import { TicketStore } from "./ticket-store.ts";
 import { StatisticsBoard } from "./statistics-board.ts";
 
@@ -34,6 +35,7 @@ export interface PoolLink {
   readonly sender: Sender;
   readonly meter: DemandMeter;
   readonly presence: Presence;
+  readonly sequences: SequenceLink;
   /** For a scrape. */
   observe(): Promise<QueueObservation>;
   close(): Promise<void>;
@@ -59,6 +61,7 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
     sender: new Sender({ gateway, envelopes, queue, meter, clock }),
     meter,
     presence,
+    sequences: openSequenceLink({ ...options, presence, channel }),
     observe: () => observeQueue({ pool, queue, demand, presence, counters }, Date.now()),
     close: () => queue.close(),
   };

@@ -25,6 +25,8 @@ export interface PoolWorkerOptions {
   readonly channel: PoolChannel;
   /** Jobs at a time. */
   readonly concurrency: number;
+  /** How long it goes on with open sequences when it is to end. @defaultValue 0 */
+  readonly drainMilliseconds?: number;
   /** The versions of this process. */
   readonly versions: ResidentVersions;
   /** @defaultValue those of its own */
@@ -69,6 +71,7 @@ export class PoolWorker {
     const counters = options.counters ?? new PoolCounters(pool, commands);
     this.#counters = counters;
     this.#consumer = new Consumer({
+      id,
       pool,
       commands,
       blocking,
@@ -101,16 +104,16 @@ export class PoolWorker {
 
   /** Resolves when it takes jobs. */
   static async start(options: PoolWorkerOptions): Promise<PoolWorker> {
-    const worker = new PoolWorker(options);
-    await worker.#say();
-    return worker;
+    const poolWorker = new PoolWorker(options);
+    await poolWorker.#say();
+    return poolWorker;
   }
 
-  /** Takes nothing new; resolves when what it has is answered. */
+  /** Takes nothing new but what belongs to its sequences; resolves when what it has is answered. */
   async close(): Promise<void> {
     this.#draining = true;
     await this.#say();
-    await this.#consumer.close();
+    await this.#consumer.close(this.#options.drainMilliseconds ?? 0);
     clearInterval(this.#timer);
     await this.#countAll();
     await this.#presence.leave(this.#options.id).catch(() => {});
@@ -131,6 +134,7 @@ export class PoolWorker {
       id,
       state: this.#draining ? ("draining" as const) : ("ready" as const),
       inFlight: this.#consumer.inflight,
+      sequences: this.#consumer.openSequences,
       startedAt: this.#startedAt,
       resident: [...versions.loaded().keys()],
     };

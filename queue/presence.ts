@@ -7,6 +7,8 @@ export interface PoolWorkerWord {
   readonly state: "starting" | "ready" | "draining";
   /** Requests in hand. */
   readonly inFlight: number;
+  /** Sequences that are open there, whose next requests can run nowhere else. */
+  readonly sequences: number;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   /** Keys of the versions it has loaded. */

@@ -33,17 +33,17 @@ export class QueueEngine extends ServingEngine {
 
   override async unload(name: string, options: UnloadOptions): Promise<void> {
     checkModelName(name);
-    await this.#control?.unload(name);
+    await this.#control?.unload(name, options);
     await super.unload(name, options);
   }
 
   /** Does here what was asked of another gateway, or once before; how a load ends is in the index. */
   async follow(wish: ModelWish): Promise<void> {
-    const { name, loaded } = wish;
+    const { name, loaded, unloadDependents = false } = wish;
     // Also for those that have none: so wishes keep their order.
     const options = (await this.#control?.options(wish)) ?? {};
     if (loaded) await super.load(name, options);
-    else await super.unload(name, { unloadDependents: false });
+    else await super.unload(name, { unloadDependents });
   }
 
   override async close(signal: AbortSignal): Promise<void> {

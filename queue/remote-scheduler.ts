@@ -1,25 +1,25 @@
 import type { InferenceError } from "../protocol/error.ts";
 import { aboutRequest } from "../protocol/request-label.ts";
+import type { ServedModel } from "../protocol/served-model.ts";
 import { Alarm } from "../serving/alarm.ts";
 import type { Clock } from "../serving/clock.ts";
 import { DeadlineHeap, type Expiring } from "../serving/deadline-heap.ts";
 import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
+import { patienceMilliseconds } from "../serving/queue-policy.ts";
 import { refusal, timeoutExpired } from "../serving/refusal.ts";
 import type { PendingRequest, Scheduler } from "../serving/scheduler.ts";
 import type { FailureReason } from "../telemetry/model-observation.ts";
-import type { PoolChannel } from "./pool-channel.ts";
+import type { PoolLink } from "./pool-link.ts";
 import type { Sender, SentRequest } from "./sender.ts";
-import type { StatisticsBoard } from "./statistics-board.ts";
+import { type HeldRequest, SequenceSender } from "./sequence-sender.ts";
 
 export interface RemoteSchedulerOptions {
-  readonly sender: Sender;
-  readonly channel: PoolChannel;
-  readonly board: StatisticsBoard;
+  readonly link: PoolLink;
   readonly statistics: ModelStatisticsRecorder;
   readonly clock: Clock;
 }
 
-type RemoteRequest = SentRequest & Omit<Expiring, "deadline"> & { deadline: number };
+type RemoteRequest = HeldRequest & Omit<Expiring, "deadline"> & { deadline: number };
 
 /** When to look again after a request whose envelope is gone: by then its reply is here, or it was sent again. */
 const lookAgainMilliseconds = 1000;
@@ -31,6 +31,7 @@ const lookAgainMilliseconds = 1000;
 export class RemoteScheduler implements Scheduler {
   readonly #version: string;
   readonly #options: RemoteSchedulerOptions;
+  readonly #sender: Sender | SequenceSender;
   readonly #deadlines = new DeadlineHeap<RemoteRequest>();
   readonly #alarm: Alarm;
   #inflight = 0;
@@ -38,9 +39,13 @@ export class RemoteScheduler implements Scheduler {
   #drained: () => void = () => {};
 
   /** @param version its key */
-  constructor(version: string, options: RemoteSchedulerOptions) {
+  constructor(version: string, model: ServedModel, options: RemoteSchedulerOptions) {
+    const { link } = options;
     this.#version = version;
     this.#options = options;
+    this.#sender = model.config.sequenceBatching
+      ? new SequenceSender(version, model, link)
+      : link.sender;
     this.#alarm = new Alarm(options.clock, () => this.#expire());
   }
 
@@ -57,7 +62,7 @@ export class RemoteScheduler implements Scheduler {
     const request = this.#request(pending);
     this.#inflight++;
     if (request.deadline !== Infinity) this.#expect(request);
-    this.#options.sender.send(request);
+    this.#sender.send(request);
     // At the end, because it may have been cancelled before it came here.
     pending.call.onCancel((reason) => void this.#cancel(request, reason));
   }
@@ -69,14 +74,12 @@ export class RemoteScheduler implements Scheduler {
   }
 
   #request(pending: PendingRequest): RemoteRequest {
-    const { timeoutMicroseconds } = pending.request;
     const request: RemoteRequest = {
       pending,
       version: this.#version,
       over: false,
       replies: 0,
-      deadline:
-        timeoutMicroseconds > 0 ? pending.enqueuedAt + timeoutMicroseconds / 1000 : Infinity,
+      deadline: deadlineOf(pending),
       slot: -1,
       done: () => {
         pending.call.onCancel(undefined);
@@ -92,18 +95,18 @@ export class RemoteScheduler implements Scheduler {
 
   /** Nobody waits for it: it is answered here at once, and taken from whoever has it. */
   async #cancel(request: RemoteRequest, reason: InferenceError): Promise<void> {
-    const { sender } = this.#options;
-    const { pending } = request;
-    sender.forget(request);
+    const { sender } = this.#options.link;
+    const { pending, way = request } = request;
+    this.#sender.forget(request);
     pending.sink.fail(aboutRequest(pending.request.id, reason));
-    const withdrawal = await sender.withdraw(request).catch(() => "gone");
-    if (withdrawal === "taken") await this.#tell(request);
+    const withdrawal = await sender.withdraw(way).catch(() => "gone");
+    if (withdrawal === "taken") await this.#tell(way);
     else if (withdrawal !== "gone") this.#count(pending, "CANCELED");
   }
 
   /** The pool worker that has the request is to let go of it. */
-  async #tell(request: RemoteRequest): Promise<void> {
-    const { sender, channel } = this.#options;
+  async #tell(request: SentRequest): Promise<void> {
+    const { sender, channel } = this.#options.link;
     const { place } = request;
     if (!place) return;
     channel.publish({ type: "cancel", envelope: place.envelope.id, index: place.index });
@@ -127,15 +130,16 @@ export class RemoteScheduler implements Scheduler {
 
   /** A request whose time in queues is over; a pool worker that has it sees to that itself. */
   async #takeBack(request: RemoteRequest): Promise<void> {
-    const { sender, clock } = this.#options;
-    const withdrawal = await sender.withdraw(request).catch(() => "withdrawn");
+    const { link, clock } = this.#options;
+    const { way = request } = request;
+    const withdrawal = await link.sender.withdraw(way).catch(() => "withdrawn");
     if (request.over || withdrawal === "taken") return;
     if (withdrawal === "gone") {
       request.deadline = clock.now() + lookAgainMilliseconds;
       this.#expect(request);
       return;
     }
-    sender.forget(request);
+    this.#sender.forget(request);
     this.#refuse(request.pending, "REJECTED", timeoutExpired());
   }
 
@@ -145,8 +149,15 @@ export class RemoteScheduler implements Scheduler {
   }
 
   #count(pending: PendingRequest, reason: FailureReason): void {
-    const { statistics, board, clock } = this.#options;
+    const { statistics, link, clock } = this.#options;
     statistics.failed(reason, clock.now() - pending.enqueuedAt);
-    board.changed(this.#version, statistics);
+    link.board.changed(this.#version, statistics);
   }
+}
+
+/** A request that goes on with a sequence is bound by the timeout of its START, as in the reference. */
+function deadlineOf({ request, enqueuedAt }: PendingRequest): number {
+  const { sequence, model } = request;
+  const goesOn = model.config.sequenceBatching !== undefined && sequence?.start !== true;
+  return goesOn ? Infinity : enqueuedAt + patienceMilliseconds(request);
 }

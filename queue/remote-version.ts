@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ServedModel } from "../protocol/served-model.ts";
-import type { ModelStatistics } from "../protocol/statistics.ts";
 import type { Clock } from "../serving/clock.ts";
 import { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
-import type { RunningVersion, VersionStatistics } from "../serving/running-version.ts";
-import { countersOf, sumObservations, sumStatistics } from "../serving/version-counters.ts";
-import type { ModelObservation } from "../telemetry/model-observation.ts";
+import type { RunningVersion } from "../serving/running-version.ts";
 import type { PoolLink } from "./pool-link.ts";
 import { startProgress } from "./start-progress.ts";
 import { RemoteScheduler } from "./remote-scheduler.ts";
-import { queueAway } from "./queue-away.ts";
-import type { StatisticsBoard } from "./statistics-board.ts";
+import { SummedStatistics } from "./summed-statistics.ts";
 
 export interface RemoteVersionOptions {
   readonly link: PoolLink;
@@ -33,8 +29,8 @@ export function remoteVersion(
 ): RunningVersion {
   const { name, version } = model;
   const statistics = new ModelStatisticsRecorder({ name, version, tags: model.config.metricTags });
-  const { board, sender, channel } = link;
-  const scheduler = new RemoteScheduler(key, { sender, channel, board, statistics, clock });
+  const scheduler = new RemoteScheduler(key, model, { link, statistics, clock });
+  const { board, channel } = link;
   return {
     model,
     scheduler,
@@ -49,38 +45,4 @@ export function remoteVersion(
       if (!leaving()) channel.publish({ type: "retired", version: key });
     },
   };
-}
-
-/** What all processes have counted of a version: this one from memory, the others from the board. */
-class SummedStatistics implements VersionStatistics {
-  readonly #key: string;
-  readonly #own: ModelStatisticsRecorder;
-  readonly #board: StatisticsBoard;
-
-  constructor(key: string, own: ModelStatisticsRecorder, board: StatisticsBoard) {
-    this.#key = key;
-    this.#own = own;
-    this.#board = board;
-  }
-
-  async snapshot(): Promise<ModelStatistics> {
-    const others = await this.#others();
-    const statistics = others.map((counters) => counters.statistics);
-    return sumStatistics(this.#own.snapshot(), statistics);
-  }
-
-  async observe(): Promise<ModelObservation> {
-    const others = await this.#others();
-    const observations = others.map(({ observation }) => observation);
-    return sumObservations(countersOf(this.#own).observation, observations);
-  }
-
-  /** The pool worker that started the version has counted that. */
-  loaded(): void {}
-
-  #others(): ReturnType<StatisticsBoard["others"]> {
-    return this.#board.others(this.#key, Date.now()).catch((cause: unknown) => {
-      throw queueAway(cause);
-    });
-  }
 }

@@ -3,8 +3,11 @@ import type { ServedModel } from "../protocol/served-model.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import { Lease } from "../redis/lease.ts";
 import type { Clock } from "../serving/clock.ts";
+import type { SharedStatistics } from "../serving/ensemble/start-ensemble.ts";
+import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import type { RunningVersion, VersionSource } from "../serving/running-version.ts";
 import type { QueueObservation } from "../telemetry/queue-metrics.ts";
+import { ensembleKey, EnsembleStatistics } from "./ensemble-statistics.ts";
 import { gatewayLeaseMilliseconds, LivingGateways } from "./living-gateways.ts";
 import { names } from "./names.ts";
 import { queueAway } from "./queue-away.ts";
@@ -51,15 +54,17 @@ export class RemoteVersions {
   readonly #gateways: LivingGateways;
   readonly #statisticsLease: Lease;
   readonly #keys = new WeakMap<ServedModel, string>();
+  readonly #ensembles: EnsembleStatistics;
   #leaving = false;
 
   private constructor(options: RemoteVersionsOptions, links: readonly PoolLink[]) {
     this.#options = options;
     this.#links = new Map(links.map((link) => [link.pool, link]));
-    this.#reader = new ReplyReader(options.gateway, options.redis, (reply) => {
-      for (const link of links) link.sender.receive(reply);
+    this.#reader = new ReplyReader(options.gateway, options.redis, (replies) => {
+      for (const link of links) link.sender.receive(replies);
     });
     this.#gateways = new LivingGateways(options.redis.commands);
+    this.#ensembles = new EnsembleStatistics(options.gateway, options.redis.commands);
     this.#statisticsLease = new Lease({
       redis: options.redis.commands,
       key: names.statisticsLease,
@@ -118,6 +123,28 @@ export class RemoteVersions {
     };
   }
 
+  /**
+   * Statistics of an ensemble, which every gateway runs itself: those of all gateways together.
+   *
+   * @param generation see {@link VersionTicket.generation}
+   * @param own what this gateway counts
+   */
+  shareStatistics(
+    source: VersionSource,
+    generation: number,
+    { model, members }: Required<Pick<RunningVersion, "model" | "members">>,
+    own: ModelStatisticsRecorder,
+  ): SharedStatistics {
+    const ticket = versionKey(ticketOf(source, generation));
+    const key = ensembleKey(
+      ticket,
+      members.map((member) => this.keyOf(member.model)),
+    );
+    this.#keys.set(model, key);
+    const statistics = this.#ensembles.summed(key, own);
+    return { statistics, end: () => this.#ensembles.ended(key, own) };
+  }
+
   /** What the metrics read at a scrape, for each pool. */
   observations(): Promise<readonly QueueObservation[]> {
     return Promise.all([...this.#links.values()].map((link) => link.observe()));
@@ -159,8 +186,11 @@ export class RemoteVersions {
           poolWorkers.includes(process) || this.#gateways.lives(process, performance.now()),
       );
     });
+    const ensembles = this.#ensembles.fold(before, (gateway) =>
+      this.#gateways.lives(gateway, performance.now()),
+    );
     // What cannot be done now is done the next time.
-    await Promise.allSettled(folded);
+    await Promise.allSettled([...folded, ensembles]);
   }
 
   /** Once everything has been answered. */
@@ -202,12 +232,15 @@ export class RemoteVersions {
       redis.commands.set(names.gateway(gateway), "1", "PX", gatewayLeaseMilliseconds),
       ...links.map(({ meter }) => meter.say()),
       ...links.map(({ board }) => board.flush()),
+      this.#ensembles.say(),
     ]);
   }
 
   /** Puts back what Redis has lost, however that came: tickets first, because requests need them. */
   async #tend(): Promise<void> {
     await Promise.allSettled([...this.#served.values()].map(({ keepTicket }) => keepTicket()));
-    await Promise.allSettled([...this.#links.values()].map(({ sender }) => sender.resend()));
+    const links = [...this.#links.values()];
+    await Promise.allSettled(links.map(({ sequences }) => sequences.poolWorkers.tend()));
+    await Promise.allSettled(links.map(({ sender }) => sender.resend()));
   }
 }

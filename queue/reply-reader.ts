@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "../redis/connection.ts";
-import { unbundle } from "./frame.ts";
+import { inOneWrite } from "../redis/one-write.ts";
 import { names } from "./names.ts";
 import { PayloadStore } from "./payload-store.ts";
 import type { RedisConnections } from "../redis/connections.ts";
-import { type ClaimedReply, decodeReply, type Reply } from "./reply-frame.ts";
+import { type ClaimedReply, decodeReplies, decodeReply, type Reply } from "./reply-frame.ts";
 
 /** Bundles read at once: enough that reading keeps up with any number of pool workers. */
 const bundlesAtOnce = 256;
@@ -16,7 +16,7 @@ export class ReplyReader {
   readonly #key: string;
   readonly #blocking: Redis;
   readonly #payloads: PayloadStore;
-  readonly #listener: (reply: Reply) => void;
+  readonly #listener: (replies: readonly Reply[]) => void;
   readonly #done: Promise<void>;
   #closed = false;
 
@@ -24,7 +24,7 @@ export class ReplyReader {
   constructor(
     gateway: string,
     { blocking, commands }: Pick<RedisConnections, "blocking" | "commands">,
-    listener: (reply: Reply) => void,
+    listener: (replies: readonly Reply[]) => void,
   ) {
     this.#key = names.replies(gateway);
     this.#blocking = blocking;
@@ -52,27 +52,40 @@ export class ReplyReader {
     }
   }
 
-  /** Takes many at once when many are there; sleeps in Redis when there is none. */
+  /** Sleeps in Redis while there is none, and takes all that are there at once. */
   async #next(): Promise<readonly Buffer[]> {
-    const waiting = await this.#blocking.lpopBuffer(this.#key, bundlesAtOnce);
-    if (waiting) return waiting;
-    const first = await this.#blocking.blpopBuffer(this.#key, blockSeconds);
-    return first ? [first[1]] : [];
+    inOneWrite(this.#blocking);
+    const [first, more] = await Promise.allSettled([
+      this.#blocking.blpopBuffer(this.#key, blockSeconds),
+      this.#blocking.lpopBuffer(this.#key, bundlesAtOnce),
+    ]);
+    // What one of them took must not be lost because the other one failed.
+    if (first.status === "rejected" && more.status === "rejected") throw first.reason;
+    return [
+      ...(first.status === "fulfilled" && first.value ? [first.value[1]] : []),
+      ...(more.status === "fulfilled" ? (more.value ?? []) : []),
+    ];
   }
 
   async #hand(bytes: Buffer): Promise<void> {
-    for (const frame of unbundle(bytes)) {
-      const reply = decodeReply(frame);
-      if ("claim" in reply) await this.#claim(reply);
-      else this.#listener(reply);
+    const replies: Reply[] = [];
+    for (const reply of decodeReplies(bytes)) {
+      if ("claim" in reply) {
+        this.#listener(replies.splice(0));
+        // Those behind it wait for it, because they may be for the same request.
+        const claimed = await this.#claimed(reply);
+        if (claimed) this.#listener([claimed]);
+      } else {
+        replies.push(reply);
+      }
     }
+    this.#listener(replies);
   }
 
-  /** Fetches a large reply; those behind it wait, because they may be for the same request. */
-  async #claim({ claim }: ClaimedReply): Promise<void> {
-    const frame = await this.#payloads.get(claim);
-    const reply = frame && decodeReply(frame);
-    if (reply && !("claim" in reply)) this.#listener(reply);
+  /** Fetches a large reply. */
+  async #claimed({ claim }: ClaimedReply): Promise<Reply | undefined> {
+    const payload = await this.#payloads.get(claim);
     await this.#payloads.remove(claim);
+    return payload && decodeReply(payload);
   }
 }

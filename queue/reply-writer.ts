@@ -1,11 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "../redis/connection.ts";
-import { execute } from "../redis/execute.ts";
-import { bundles } from "./frame.ts";
+import { inOneWrite } from "../redis/one-write.ts";
 import { names } from "./names.ts";
 import { claimBytes, PayloadStore } from "./payload-store.ts";
-import { encodeClaim, encodeReply, type Reply } from "./reply-frame.ts";
+import {
+  type ClaimedReply,
+  encodeReplies,
+  encodeReply,
+  type Reply,
+  replyBytes,
+} from "./reply-frame.ts";
 
 /** Nobody has read for so long: the gateway is gone, and with it those who waited. */
 const unreadMilliseconds = 60_000;
@@ -15,7 +20,7 @@ const retryMilliseconds = 50;
 
 /** What goes to one gateway together. */
 interface Gathering {
-  readonly frames: Buffer[];
+  readonly replies: (Reply | ClaimedReply)[];
   /** Large replies that are on their way into keys of their own. */
   readonly claimed: Promise<void>[];
   readonly written: Promise<void>;
@@ -57,15 +62,15 @@ export class ReplyWriter {
   /** Resolves when the reply is in Redis, or when nobody can wait for it any longer. Never rejects. */
   write(gateway: string, reply: Reply): Promise<void> {
     const open = this.#open.get(gateway) ?? this.#gather(gateway);
-    const frame = encodeReply(reply);
-    if (frame.byteLength > claimBytes) {
-      const key = names.replyPayload(gateway, randomUUID());
-      open.claimed.push(persist(() => this.#payloads.put(key, frame, unreadMilliseconds)));
-      open.frames.push(encodeClaim({ claim: key }));
+    if (replyBytes(reply) > claimBytes) {
+      const claim = names.replyPayload(gateway, randomUUID());
+      const payload = encodeReply(reply);
+      open.claimed.push(persist(() => this.#payloads.put(claim, payload, unreadMilliseconds)));
+      open.replies.push({ claim });
     } else {
-      open.frames.push(frame);
+      open.replies.push(reply);
     }
-    if (open.frames.length >= this.#inHand()) open.flush();
+    if (open.replies.length >= this.#inHand()) open.flush();
     return open.written;
   }
 
@@ -82,15 +87,15 @@ export class ReplyWriter {
       });
     };
     const timer = setTimeout(flush, gatherMilliseconds);
-    const gathering: Gathering = { frames: [], claimed: [], written, flush };
+    const gathering: Gathering = { replies: [], claimed: [], written, flush };
     this.#open.set(gateway, gathering);
     return gathering;
   }
 
-  #send(gateway: string, { frames, claimed }: Gathering): Promise<void> {
+  #send(gateway: string, { replies, claimed }: Gathering): Promise<void> {
     const slow = this.#slow.get(gateway);
-    if (!slow && claimed.length === 0) return this.#push(gateway, frames);
-    const sent = Promise.all([slow, ...claimed]).then(() => this.#push(gateway, frames));
+    if (!slow && claimed.length === 0) return this.#push(gateway, replies);
+    const sent = Promise.all([slow, ...claimed]).then(() => this.#push(gateway, replies));
     const last = sent.finally(() => {
       if (this.#slow.get(gateway) === last) this.#slow.delete(gateway);
     });
@@ -98,19 +103,18 @@ export class ReplyWriter {
     return sent;
   }
 
-  async #push(gateway: string, frames: readonly Buffer[]): Promise<void> {
+  async #push(gateway: string, replies: readonly (Reply | ClaimedReply)[]): Promise<void> {
     const key = names.replies(gateway);
-    const values = bundles(frames);
+    const values = encodeReplies(replies);
+    inOneWrite(this.#commands);
     const before = this.#before();
     // One server takes commands in the order in which they are sent; of two, either may be the first.
     if (this.#commands.isCluster) await before;
     await persist(() =>
-      execute(
-        this.#commands
-          .pipeline()
-          .rpush(key, ...values)
-          .pexpire(key, unreadMilliseconds),
-      ),
+      Promise.all([
+        this.#commands.rpush(key, ...values),
+        this.#commands.pexpire(key, unreadMilliseconds),
+      ]),
     );
   }
 }

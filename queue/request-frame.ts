@@ -1,7 +1,10 @@
 import type { InferenceRequest, RequestedOutput, SequenceOptions } from "../protocol/inference.ts";
 import { noParameters } from "../protocol/parameters.ts";
-import { readFrame, writeFrame } from "./frame.ts";
+import { BundleWriter, type Frame, readBundle } from "./bundle.ts";
+import { claimBytes } from "./payload-store.ts";
 import {
+  areAlike,
+  contentBytes,
   type ParameterHead,
   parameterHeads,
   parametersOf,
@@ -15,13 +18,20 @@ export interface SentRequest {
   readonly request: InferenceRequest;
   /** Milliseconds since the epoch, with fractions: clocks of processes differ, those of machines hardly. */
   readonly receivedAt: number;
+  /** Of a request that is traced: the trace context for those who take part in it, or "". */
+  readonly trace?: string;
 }
 
-/** Short names: this is written and read once for every request. What has its default is left out. */
+/** Requests as they lie in Redis: everything but their model's name, which all of an envelope share. */
+export interface EncodedRequests {
+  readonly bundle: Buffer;
+  /** Those that are too large for the bundle, by index: it says only that they are elsewhere. */
+  readonly claimed: ReadonlyMap<number, Buffer>;
+}
+
+/** What requests may have in common. Short names; what has its default is left out. */
 interface RequestHead {
-  readonly at: number;
   readonly version?: string;
-  readonly id?: string;
   readonly in: readonly TensorHead[];
   readonly out?: readonly RequestedOutput[];
   readonly parameters?: readonly ParameterHead[];
@@ -30,36 +40,138 @@ interface RequestHead {
   readonly sequence?: Omit<SequenceOptions, "id"> & { readonly id: ParameterHead };
 }
 
-/** A request as it lies in Redis: everything but its model's name, which all of an envelope share. */
-export function encodeRequest({ request, receivedAt }: SentRequest): Buffer {
+/** What is different in each request. */
+interface RequestOwn {
+  readonly id?: string;
+  readonly trace?: string;
+}
+
+/** The head of a frame whose request is elsewhere: what is common to all. */
+const claimCheck = 0;
+
+/** About how much room a request takes. */
+export function requestBytes(request: InferenceRequest): number {
+  return contentBytes(request.inputs, request);
+}
+
+/** @param head what is to be known of all of them */
+export function encodeRequests(
+  head: object,
+  requests: Iterable<readonly [index: number, sent: SentRequest]>,
+): EncodedRequests {
+  const heads = new RequestHeads(new BundleWriter(head));
+  const claimed = new Map<number, Buffer>();
+  for (const [index, sent] of requests) {
+    if (requestBytes(sent.request) > claimBytes) {
+      claimed.set(index, encodeRequest(sent));
+      heads.bundle.add({ head: claimCheck, own: "", index, number: 0, parts: [] });
+    } else {
+      heads.add(index, sent);
+    }
+  }
+  return { bundle: heads.bundle.finish(), claimed };
+}
+
+/** A request alone. */
+export function encodeRequest(sent: SentRequest): Buffer {
+  const heads = new RequestHeads(new BundleWriter());
+  heads.add(0, sent);
+  return heads.bundle.finish();
+}
+
+/** Remembers the last head, because the next request often has the same: comparing costs less than writing it. */
+class RequestHeads {
+  readonly bundle: BundleWriter;
+  #last: InferenceRequest | undefined;
+  #head = 0;
+
+  constructor(bundle: BundleWriter) {
+    this.bundle = bundle;
+  }
+
+  add(index: number, sent: SentRequest): void {
+    const { request, receivedAt } = sent;
+    if (!this.#last || !haveSameHead(this.#last, request)) {
+      this.#head = this.bundle.head(headOf(request));
+      this.#last = request;
+    }
+    const parts = request.inputs.map(({ bytes }) => bytes);
+    this.bundle.add({ head: this.#head, own: ownOf(sent), index, number: receivedAt, parts });
+  }
+}
+
+/** False for those of which it takes longer to find out. */
+function haveSameHead(left: InferenceRequest, right: InferenceRequest): boolean {
+  return (
+    areAlike(left.inputs, right.inputs) &&
+    left.modelVersion === right.modelVersion &&
+    left.priority === right.priority &&
+    left.timeoutMicroseconds === right.timeoutMicroseconds &&
+    (left.outputs === right.outputs || left.outputs.length + right.outputs.length === 0) &&
+    (left.parameters === right.parameters || left.parameters.size + right.parameters.size === 0) &&
+    !left.sequence &&
+    !right.sequence
+  );
+}
+
+function headOf(request: InferenceRequest): RequestHead {
   const { sequence } = request;
-  const head: RequestHead = {
-    at: receivedAt,
+  return {
     in: request.inputs.map(tensorHead),
     ...(request.modelVersion !== "" && { version: request.modelVersion }),
-    ...(request.id !== "" && { id: request.id }),
     ...(request.outputs.length > 0 && { out: request.outputs }),
     ...(request.parameters.size > 0 && { parameters: parameterHeads(request.parameters) }),
     ...(request.priority !== 0 && { priority: request.priority }),
     ...(request.timeoutMicroseconds !== 0 && { timeout: request.timeoutMicroseconds }),
     ...(sequence && { sequence: { ...sequence, id: sequenceIdHead(sequence.id) } }),
   };
-  const parts = request.inputs.map(({ bytes }) => bytes);
-  return writeFrame(head, parts);
 }
 
-/** The tensors are views on the frame. */
-export function decodeRequest(frame: Buffer, modelName: string): SentRequest {
-  const { head: value, bytes } = readFrame(frame);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by encodeRequest
-  const head = value as RequestHead;
+function ownOf({ request: { id }, trace }: SentRequest): string {
+  if (id === "" && trace === undefined) return "";
+  const own: RequestOwn = { ...(id !== "" && { id }), ...(trace !== undefined && { trace }) };
+  return JSON.stringify(own);
+}
+
+/** What `encodeRequests` wrote, without those that are elsewhere. */
+export interface DecodedRequests {
+  readonly head: unknown;
+  readonly requests: Map<number, SentRequest>;
+  readonly claimed: readonly number[];
+}
+
+/** The tensors are views on the bundle. */
+export function decodeRequests(bundle: Buffer, modelName: string): DecodedRequests {
+  const { common, frames } = readBundle(bundle);
+  const requests = new Map<number, SentRequest>();
+  const claimed: number[] = [];
+  for (const frame of frames) {
+    if (frame.head === common) claimed.push(frame.index);
+    else requests.set(frame.index, requestOf(frame, modelName));
+  }
+  return { head: common, requests, claimed };
+}
+
+/** What `encodeRequest` wrote. */
+export function decodeRequest(bundle: Buffer, modelName: string): SentRequest {
+  const [request] = decodeRequests(bundle, modelName).requests.values();
+  if (!request) throw new RangeError("the bundle has no request");
+  return request;
+}
+
+function requestOf(frame: Frame, modelName: string): SentRequest {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by RequestHeads, as is the other
+  const head = frame.head as RequestHead;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
+  const own = frame.own as RequestOwn | undefined;
   return {
-    receivedAt: head.at,
+    receivedAt: frame.number,
+    ...(own?.trace !== undefined && { trace: own.trace }),
     request: {
       modelName,
       modelVersion: head.version ?? "",
-      id: head.id ?? "",
-      inputs: tensorsOf(head.in, bytes),
+      id: own?.id ?? "",
+      inputs: tensorsOf(head.in, frame.bytes),
       outputs: head.out ?? [],
       parameters: head.parameters ? parametersOf(head.parameters) : noParameters,
       priority: head.priority ?? 0,

@@ -3,20 +3,17 @@ import { InferenceError } from "../protocol/error.ts";
 import type { PendingRequest } from "../serving/scheduler.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { DemandMeter } from "./demand-meter.ts";
-import { type Envelopes, isClaimed, type Withdrawal } from "./envelope.ts";
+import type { Envelopes, Withdrawal } from "./envelope.ts";
+import { Gathering, maxRequests } from "./gathering.ts";
 import { type InferJobData, jobNames, jobOptions, jobPriorities } from "./jobs.ts";
+import { tellPoolTimes } from "./pool-trace.ts";
 import { queueAway } from "./queue-away.ts";
 import type { Reply } from "./reply-frame.ts";
-import { encodeRequest } from "./request-frame.ts";
+import { encodeRequests, requestBytes } from "./request-frame.ts";
 
-/** An envelope is one job of one pool worker: more requests than this could keep others busy, too. */
-const maxRequests = 64;
 const maxBytes = 16 * 1024 * 1024;
-/**
- * How long requests gather while other envelopes are out. A job costs several times what a request costs, and the
- * replies of a quick model are back by then; beside a slow one the delay is nothing.
- */
-const gatherMilliseconds = 1;
+/** Kinds of requests that are remembered without need. */
+const maxGatherings = 1000;
 
 /** A request on its way through Redis. */
 export interface SentRequest {
@@ -25,11 +22,24 @@ export interface SentRequest {
   readonly version: string;
   /** The request is answered, well or ill: nothing more will come. */
   done(): void;
+  /** Where it goes when it must not go into the queue of all. */
+  readonly line?: EnvelopeLine;
+  /** Called instead of sending it again when Redis has lost it. */
+  lost?(): void;
+  /** Until it has a place. */
+  gathering?: Gathering<SentRequest>;
   place?: Place;
   /** Nobody waits for it any more: it has its last reply, or was forgotten. */
   over: boolean;
   /** Replies it has had. */
   replies: number;
+}
+
+/** A line that one pool worker reads. */
+export interface EnvelopeLine {
+  /** Unlike that of any other line. */
+  readonly name: string;
+  push(data: InferJobData): Promise<void>;
 }
 
 interface Place {
@@ -41,7 +51,11 @@ interface SentEnvelope {
   readonly id: string;
   readonly version: string;
   readonly tenant: string;
-  readonly open: Map<number, SentRequest>;
+  readonly gathering: Gathering<SentRequest>;
+  /** By index; those that are over are missing. */
+  readonly requests: (SentRequest | undefined)[];
+  /** How many are not over. */
+  open: number;
   written: boolean;
   /** It was not in Redis when last looked for: its replies are on their way, or it is lost. */
   missing: boolean;
@@ -55,17 +69,11 @@ export interface SenderOptions {
   readonly clock: Clock;
 }
 
-/**
- * Puts requests into envelopes, envelopes into Redis, and replies to whom they are for. Requests for one version that
- * arrive in one turn of the event loop, or while others are being sent, share an envelope.
- */
+/** Puts requests into envelopes, envelopes into Redis, and replies to whom they are for. */
 export class Sender {
   readonly #options: SenderOptions;
   readonly #sent = new Map<string, SentEnvelope>();
-  #gathering = new Map<string, SentRequest[]>();
-  #gathered = 0;
-  #timer: NodeJS.Timeout | undefined;
-  #flushing = false;
+  readonly #gatherings = new Map<string, Gathering<SentRequest>>();
   #count = 0;
 
   constructor(options: SenderOptions) {
@@ -74,38 +82,52 @@ export class Sender {
 
   /** Takes over a request; every reply goes to its sink. */
   send(request: SentRequest): void {
-    const { version, pending } = request;
     this.#options.meter.begin();
-    const group = `${version}\0${pending.call.principal.tenant}`;
-    const gathered = this.#gathering.get(group);
-    if (gathered) gathered.push(request);
-    else this.#gathering.set(group, [request]);
-    this.#gathered++;
-    if (this.#sent.size === 0 || this.#gathered >= maxRequests) this.#flushSoon();
-    else this.#timer ??= setTimeout(() => this.#flush(), gatherMilliseconds);
+    request.gathering = this.#gatheringOf(request);
+    request.gathering.add(request);
   }
 
-  /** Hands a reply to its request; one that was answered before is dropped, as is a reply that it has had before. */
-  receive({ envelope: id, index, number, final, outcome, coldStart }: Reply): void {
-    const request = this.#sent.get(id)?.open.get(index);
-    if (!request || number < request.replies) return;
+  /** Those with the same version, line and tenant share envelopes. */
+  #gatheringOf({ version, line, pending }: SentRequest): Gathering<SentRequest> {
+    const kind = `${version}\0${line?.name ?? ""}\0${pending.call.principal.tenant}`;
+    const known = this.#gatherings.get(kind);
+    if (known) return known;
+    if (this.#gatherings.size >= maxGatherings) this.#forgetIdle();
+    const made = new Gathering<SentRequest>((requests) => this.#pack(requests, made));
+    this.#gatherings.set(kind, made);
+    return made;
+  }
+
+  #forgetIdle(): void {
+    for (const [kind, gathering] of this.#gatherings) {
+      if (gathering.isIdle) this.#gatherings.delete(kind);
+    }
+  }
+
+  /**
+   * Hands replies to their requests. Those to what was answered before are dropped, as are replies that a request has had
+   * before.
+   */
+  receive(replies: readonly Reply[]): void {
+    const answers = replies.flatMap((reply) => this.#accept(reply) ?? []);
+    // What has waited for the end of others sets out first: it is worked on while these answers are written.
+    setImmediate(() => answers.forEach(answer));
+  }
+
+  #accept(reply: Reply): Answer | undefined {
+    const { envelope: id, index, number, final } = reply;
+    const request = this.#sent.get(id)?.requests[index];
+    if (!request || number < request.replies) return undefined;
     request.replies = number + 1;
-    if (coldStart) request.pending.call.coldStart = coldStart;
     if (final) this.forget(request);
-    const { sink } = request.pending;
-    if (outcome instanceof InferenceError) sink.fail(outcome);
-    else sink.send(outcome, final);
+    return { request, reply };
   }
 
   /** Takes a request back, unless a pool worker may have read it. */
   async withdraw(request: SentRequest): Promise<Withdrawal> {
-    const { place } = request;
+    const { gathering, place } = request;
     if (!place) {
-      const gathered = [...this.#gathering.values()].find((group) => group.includes(request));
-      if (gathered) {
-        gathered.splice(gathered.indexOf(request), 1);
-        this.#gathered--;
-      }
+      gathering?.remove(request);
       return "withdrawn";
     }
     const { envelopes, queue } = this.#options;
@@ -126,9 +148,10 @@ export class Sender {
     request.over = true;
     if (place) {
       const { envelope, index } = place;
-      envelope.open.delete(index);
-      if (envelope.open.size === 0) this.#sent.delete(envelope.id);
-      if (this.#sent.size === 0 && this.#gathered > 0) this.#flushSoon();
+      envelope.requests[index] = undefined;
+      envelope.open--;
+      if (envelope.open === 0) this.#sent.delete(envelope.id);
+      envelope.gathering.ended();
     }
     this.#options.meter.end();
     request.done();
@@ -146,93 +169,111 @@ export class Sender {
       const lost = envelope.missing && missing.has(envelope.id);
       envelope.missing = missing.has(envelope.id);
       if (!lost || !this.#sent.delete(envelope.id)) continue;
-      const requests = [...envelope.open.values()];
-      for (const request of requests) delete request.place;
-      this.#pack(requests);
+      for (const request of openOf(envelope)) this.#again(request, envelope);
     }
   }
 
-  /** With all that arrives in the same turn of the event loop. */
-  #flushSoon(): void {
-    if (this.#flushing) return;
-    this.#flushing = true;
-    setImmediate(() => this.#flush());
+  #again(request: SentRequest, { gathering }: SentEnvelope): void {
+    delete request.place;
+    gathering.ended();
+    if (request.lost) request.lost();
+    else gathering.add(request);
   }
 
-  #flush(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#flushing = false;
-    const groups = this.#gathering;
-    this.#gathering = new Map();
-    this.#gathered = 0;
-    for (const group of groups.values()) this.#pack(group);
-  }
-
-  #pack(group: readonly SentRequest[]): void {
+  #pack(requests: readonly SentRequest[], gathering: Gathering<SentRequest>): void {
     let bytes = 0;
     let first = 0;
-    for (const [i, { pending }] of group.entries()) {
-      const size = pending.request.inputs.reduce((sum, input) => sum + input.bytes.byteLength, 0);
+    for (const [i, { pending }] of requests.entries()) {
+      const size = requestBytes(pending.request);
       if (i > first && (i - first >= maxRequests || bytes + size > maxBytes)) {
-        this.#post(group.slice(first, i));
+        this.#post(requests.slice(first, i), gathering);
         [first, bytes] = [i, 0];
       }
       bytes += size;
     }
-    if (group.length > first) this.#post(group.slice(first));
+    this.#post(requests.slice(first), gathering);
   }
 
-  #post(requests: readonly SentRequest[]): void {
+  #post(requests: SentRequest[], gathering: Gathering<SentRequest>): void {
     const [first] = requests;
     if (!first) return;
     const envelope: SentEnvelope = {
       id: `${this.#options.gateway}-${(this.#count++).toString(36)}`,
       version: first.version,
       tenant: first.pending.call.principal.tenant,
-      open: new Map(requests.entries()),
+      gathering,
+      requests,
+      open: requests.length,
       written: false,
       missing: false,
     };
-    for (const [index, request] of envelope.open) request.place = { envelope, index };
+    for (const [index, request] of requests.entries()) {
+      request.place = { envelope, index };
+      gathering.began();
+    }
     this.#sent.set(envelope.id, envelope);
-    this.#write(envelope, first.pending.request.modelName).then(
+    this.#write(envelope, first).then(
       () => (envelope.written = true),
       (cause: unknown) => this.#refuse(envelope, cause),
     );
   }
 
-  async #write({ id, version, tenant, open }: SentEnvelope, model: string): Promise<void> {
+  /** @param first of its requests, which all go the same way */
+  async #write(envelope: SentEnvelope, { line, pending }: SentRequest): Promise<void> {
+    const { id, version, tenant } = envelope;
+    const model = pending.request.modelName;
     const { gateway, envelopes, queue, clock } = this.#options;
     const toEpoch = Date.now() - clock.now();
-    const frames = new Map<number, Buffer>();
-    for (const [index, { pending }] of open) {
-      const receivedAt = pending.enqueuedAt + toEpoch;
-      frames.set(index, encodeRequest({ request: pending.request, receivedAt }));
-    }
+    const requests = openOf(envelope).map(({ pending: { request, call, enqueuedAt } }, index) => {
+      const trace = call.trace && { trace: call.trace.traceparent ?? "" };
+      return [index, { request, receivedAt: enqueuedAt + toEpoch, ...trace }] as const;
+    });
+    const encoded = encodeRequests({ tenant }, requests);
     // Both go down the same connection, in this order: the envelope is there before its job can be seen.
-    const written = envelopes.put(id, { tenant }, frames);
-    if ([...frames.values()].some(isClaimed)) {
+    const written = envelopes.put(id, encoded, requests.length);
+    if (encoded.claimed.size > 0) {
       await written;
       // That takes a while, and not everybody may have waited for it.
-      const forgotten = [...frames.keys()].filter((index) => !open.has(index));
-      for (const index of forgotten) await envelopes.withdraw(id, index);
-      if (open.size === 0) return;
+      for (const [index] of requests) {
+        if (!envelope.requests[index]) await envelopes.withdraw(id, index);
+      }
+      if (envelope.open === 0) return;
     }
-    const data: InferJobData = { envelope: id, version, gateway, model, requests: open.size };
-    const added = queue.add(jobNames.infer, data, {
-      ...jobOptions,
-      jobId: id,
-      priority: jobPriorities.infer,
-    });
+    const data: InferJobData = { envelope: id, version, gateway, model, requests: envelope.open };
+    const options = { ...jobOptions, jobId: id, priority: jobPriorities.infer };
+    const added = line ? line.push(data) : queue.add(jobNames.infer, data, options);
     await Promise.all([written, added]);
   }
 
   #refuse(envelope: SentEnvelope, cause: unknown): void {
     const error = queueAway(cause);
-    for (const request of envelope.open.values()) {
+    for (const request of openOf(envelope)) {
       this.forget(request);
       request.pending.sink.fail(error);
     }
   }
+}
+
+function openOf({ requests }: SentEnvelope): SentRequest[] {
+  return requests.filter((request) => request !== undefined);
+}
+
+/** A reply on its last steps. */
+interface Answer {
+  readonly request: SentRequest;
+  readonly reply: Reply;
+}
+
+function answer({ request, reply }: Answer): void {
+  const { final, outcome, coldStart, times } = reply;
+  // It was cancelled just now: nothing that came later has ended it.
+  if (request.over && !final && reply.number + 1 === request.replies) return;
+  const { sink, call, enqueuedAt } = request.pending;
+  if (coldStart) {
+    call.coldStart = coldStart;
+    call.trace?.startedCold(coldStart);
+  }
+  if (times && call.trace) tellPoolTimes(call.trace, times, enqueuedAt, performance.now());
+  if (outcome instanceof InferenceError) sink.fail(outcome);
+  else sink.send(outcome, final);
 }

@@ -1,5 +1,6 @@
 import type { Redis } from "../redis/connection.ts";
 import { execute } from "../redis/execute.ts";
+import { inOneWrite } from "../redis/one-write.ts";
 import { countersOf, sumCounters, type VersionCounters } from "../serving/version-counters.ts";
 import type { ModelStatisticsRecorder } from "../serving/model-statistics.ts";
 import { names } from "./names.ts";
@@ -55,16 +56,18 @@ export class StatisticsBoard {
   async #write(): Promise<void> {
     const changed = [...this.#changed];
     this.#changed.clear();
-    const pipeline = this.#commands.pipeline();
-    for (const version of changed) {
+    inOneWrite(this.#commands);
+    const writes = changed.flatMap((version) => {
       const key = names.statistics(this.#pool, version);
       const counted = this.#counted.get(version);
       const counters = { ...(counted && sumOf(counted)), at: Date.now() };
-      pipeline.hset(key, this.#process, JSON.stringify(counters));
-      pipeline.pexpire(key, keptMilliseconds);
-    }
+      return [
+        this.#commands.hset(key, this.#process, JSON.stringify(counters)),
+        this.#commands.pexpire(key, keptMilliseconds),
+      ];
+    });
     try {
-      await execute(pipeline);
+      await Promise.all(writes);
     } catch {
       for (const version of changed) this.#changed.add(version);
     }

@@ -15,6 +15,24 @@ export function tensorHead({ name, datatype, shape, bytes }: Tensor): TensorHead
   return [name, datatype, shape, bytes.byteLength];
 }
 
+/** Whether both have the same heads. */
+export function areAlike(left: readonly Tensor[], right: readonly Tensor[]): boolean {
+  if (left.length !== right.length) return false;
+  return left.every((tensor, i) => {
+    const other = right[i];
+    return (
+      tensor.name === other?.name &&
+      tensor.datatype === other.datatype &&
+      tensor.bytes.byteLength === other.bytes.byteLength &&
+      isSameShape(tensor.shape, other.shape)
+    );
+  });
+}
+
+function isSameShape(left: Shape, right: Shape): boolean {
+  return left.length === right.length && left.every((dimension, i) => dimension === right[i]);
+}
+
 /** Lays the heads over the bytes that came behind them. */
 export function tensorsOf(heads: readonly TensorHead[], bytes: Buffer): Tensor[] {
   let at = 0;
@@ -23,6 +41,17 @@ export function tensorsOf(heads: readonly TensorHead[], bytes: Buffer): Tensor[]
     at += byteLength;
     return { name, datatype, shape, bytes: bytes.subarray(start, at) };
   });
+}
+
+/** About how large it is what comes with a request or an answer. */
+export function contentBytes(
+  tensors: readonly Tensor[],
+  { id, parameters }: { readonly id: string; readonly parameters: Parameters },
+): number {
+  let size = id.length;
+  for (const { bytes } of tensors) size += bytes.byteLength;
+  for (const [name, value] of parameters) size += name.length + String(value).length;
+  return size;
 }
 
 /** A parameter in a head: JSON knows neither 64-bit integers nor infinite doubles, so these travel as text. */

@@ -33,6 +33,14 @@ export async function connect(
   return redis;
 }
 
+/** Another connection to the same place, which is used in the same way. Who asked for it ends it. */
+export function duplicate(redis: Redis): Redis {
+  const copy = redis instanceof Cluster ? redis.duplicate() : redis.duplicate();
+  // Each command that fails rejects on its own.
+  copy.on("error", () => {});
+  return copy;
+}
+
 const attemptMilliseconds = 5000;
 const keepAliveMilliseconds = 5000;
 const longestBackoffMilliseconds = 1000;

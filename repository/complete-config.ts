@@ -37,18 +37,27 @@ export function inferBackend(
   );
 }
 
-function platformOf(
-  { backend, platform, defaultModelFilename }: ModelConfig,
+type Platform = (typeof platforms)[number];
+
+function platformOf(config: ModelConfig, files: readonly string[]): Platform | undefined {
+  if (config.backend === "") return meantOf(platforms, config, files);
+  const ofBackend = platforms.filter(({ backend }) => backend === config.backend);
+  return meantOf(ofBackend, config, files) ?? ofBackend[0];
+}
+
+/** The one that the config means by its platform or its file, or that the files of a version show. */
+function meantOf(
+  candidates: readonly Platform[],
+  { platform, defaultModelFilename }: ModelConfig,
   files: readonly string[],
-): (typeof platforms)[number] | undefined {
-  if (backend !== "") return platforms.find((known) => known.backend === backend);
-  if (platform !== "") return platforms.find((known) => known.platform === platform);
+): Platform | undefined {
+  if (platform !== "") return candidates.find((known) => known.platform === platform);
   if (defaultModelFilename !== "") {
-    return platforms.find(({ extension }) => defaultModelFilename.endsWith(extension));
+    return candidates.find(({ extension }) => defaultModelFilename.endsWith(extension));
   }
   // A model may be a directory of its own: `model.onnx/model.onnx`.
   const present = new Set(files.map((file) => file.split("/", 1)[0]));
-  return platforms.find(({ fileName }) => present.has(fileName));
+  return candidates.find(({ fileName }) => present.has(fileName));
 }
 
 /** What the settings that a config leaves open depend on. */

@@ -27,6 +27,12 @@ export function storedVersions(stamps: readonly FileStamp[]): readonly StoredVer
     .toSorted((a, b) => a.version - b.version);
 }
 
+/** True for a file below a model's folder that is this version's own, or no version's. */
+export function isOfVersion(path: string, version: number): boolean {
+  const first = firstSegment(path);
+  return first === String(version) || !isVersionName(first);
+}
+
 /** Where a config may lie below its model's folder, best first; throws for a name that is no file's. */
 export function configFileNames(configName = ""): readonly string[] {
   if (configName === "") return ["config.pbtxt"];

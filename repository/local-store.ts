@@ -1,6 +1,7 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { contentDigest } from "./content-digest.ts";
 import { type FileStamp, fileStamps, fingerprintOf, unlessGone } from "./file-stamps.ts";
 import { checkConfigBytes, configFileNames, storedVersions } from "./file-versions.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
@@ -33,6 +34,11 @@ export class LocalStore implements ModelStore {
     const modelDirectory = join(this.#root, model.name);
     const versionDirectory = join(modelDirectory, String(version));
     return { modelDirectory, versionDirectory, release: async () => {} };
+  }
+
+  async digest(name: string, version: number): Promise<string> {
+    checkModelName(name);
+    return readable(`model '${name}'`, contentDigest(join(this.#root, name), version));
   }
 
   async #read(name: string): Promise<StoredModel | undefined> {

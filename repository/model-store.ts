@@ -9,6 +9,8 @@ export interface ModelStore {
   read(name: string): Promise<StoredModel | undefined>;
   /** Brings the files of one version to this machine's disk. */
   fetch(model: StoredModel, version: number, options?: FetchOptions): Promise<LocalVersion>;
+  /** Of what is in the files of a version, where fingerprints tell only of their times and sizes. */
+  digest?(name: string, version: number): Promise<string>;
   /** The files of a version as they once were, where this machine has kept them; the place itself is not asked. */
   kept?(name: string, version: number, fingerprint: string): Promise<LocalVersion | undefined>;
 }

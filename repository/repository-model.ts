@@ -22,6 +22,8 @@ export interface RepositoryVersion {
   readonly version: number;
   /** Equal texts: the same files. */
   readonly fingerprint: string;
+  /** Of what is in the files, where the fingerprint tells only of their times and sizes. */
+  readonly digest?: (() => Promise<string>) | undefined;
   fetch(options?: FetchOptions): Promise<LocalVersion>;
 }
 
@@ -43,6 +45,7 @@ export function resolveModel(
     .map(({ version, fingerprint }): RepositoryVersion => ({
       version,
       fingerprint,
+      digest: store.digest?.bind(store, model.name, version),
       fetch: (options) => store.fetch(model, version, options),
     }));
   return { name: model.name, config, versions, release: async () => {} };

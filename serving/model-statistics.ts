@@ -6,6 +6,7 @@ import type {
 import { LatencyHistogram } from "../telemetry/latency-histogram.ts";
 import {
   failureReasons,
+  type CacheObservation,
   type FailureReason,
   type InferencePhase,
   type ModelObservation,
@@ -17,6 +18,8 @@ export interface ExecutionTimings {
   readonly computeInputNanoseconds: number;
   readonly computeInferNanoseconds: number;
   readonly computeOutputNanoseconds: number;
+  /** Where the requests did not wait for all of the rest of their time. */
+  readonly queueNanoseconds?: number;
 }
 
 /** What the statistics say about whom: one version from its load to its unload. */
@@ -41,7 +44,11 @@ export class ModelStatisticsRecorder {
   readonly #batches = new Map<number, BatchStatistics>();
   readonly #failures: Record<FailureReason, number>;
   #failedNanoseconds = 0;
-  #success = 0;
+  /** Requests that were run and answered well. */
+  #executed = 0;
+  #cached = false;
+  #cacheHits = duration(0, 0);
+  #cacheMisses = duration(0, 0);
   #inferenceCount = 0;
   #executionCount = 0;
   #lastInference = 0;
@@ -74,9 +81,8 @@ export class ModelStatisticsRecorder {
    */
   executed(requests: readonly PendingRequest[], timings: ExecutionTimings, now: number): void {
     const { computeInputNanoseconds, computeInferNanoseconds, computeOutputNanoseconds } = timings;
-    const compute = computeInputNanoseconds + computeInferNanoseconds + computeOutputNanoseconds;
-    const batchSize = this.#answered(requests, compute, now);
-    this.#success += requests.length;
+    const batchSize = this.#answered(requests, timings, now);
+    this.#executed += requests.length;
     this.#inferenceCount += batchSize;
     this.#computeInput.add(computeInputNanoseconds, requests.length);
     this.#computeInfer.add(computeInferNanoseconds, requests.length);
@@ -101,9 +107,28 @@ export class ModelStatisticsRecorder {
     this.#failedNanoseconds += milliseconds * nanosecondsPerMillisecond;
   }
 
+  /** There is a cache in front of the version. */
+  cacheEnabled(): void {
+    this.#cached = true;
+  }
+
+  /** A request was answered without being run; what it did not spend on the lookup it spent waiting. */
+  cacheHit(lookupNanoseconds: number, requestMilliseconds: number): void {
+    const nanoseconds = requestMilliseconds * nanosecondsPerMillisecond;
+    add(this.#cacheHits, lookupNanoseconds);
+    this.#request.add(nanoseconds, 1);
+    this.#queue.add(Math.max(0, nanoseconds - lookupNanoseconds), 1);
+  }
+
+  /** A request was looked up in vain, run, and its answer kept. */
+  cacheMiss(nanoseconds: number): void {
+    add(this.#cacheMisses, nanoseconds);
+  }
+
   /** For the statistics endpoint. */
   snapshot(): ModelStatistics {
-    const success = this.#success;
+    const executed = this.#executed;
+    const success = executed + this.#cacheHits.count;
     const failed = failureReasons.reduce((sum, reason) => sum + this.#failures[reason], 0);
     return {
       name: this.#subject.name,
@@ -115,15 +140,15 @@ export class ModelStatisticsRecorder {
         success: this.#request.duration(success),
         fail: duration(failed, this.#failedNanoseconds),
         queue: this.#queue.duration(success),
-        computeInput: this.#computeInput.duration(success),
-        computeInfer: this.#computeInfer.duration(success),
-        computeOutput: this.#computeOutput.duration(success),
-        cacheHit: duration(0, 0),
-        cacheMiss: duration(0, 0),
+        computeInput: this.#computeInput.duration(executed),
+        computeInfer: this.#computeInfer.duration(executed),
+        computeOutput: this.#computeOutput.duration(executed),
+        cacheHit: rounded(this.#cacheHits),
+        cacheMiss: rounded(this.#cacheMisses),
       },
       batchStats: [...this.#batches.values()]
         .toSorted((a, b) => a.batchSize - b.batchSize)
-        .map(rounded),
+        .map(roundedBatch),
       responseStats: {},
     };
   }
@@ -139,23 +164,35 @@ export class ModelStatisticsRecorder {
     };
     return {
       ...this.#subject,
-      success: this.#success,
+      success: this.#executed + this.#cacheHits.count,
       failures: { ...this.#failures },
       inferenceCount: this.#inferenceCount,
       executionCount: this.#executionCount,
       pending: this.#pending,
       loadSeconds: this.#loadSeconds,
       phases,
+      ...(this.#cached && { cache: this.#observeCache() }),
+    };
+  }
+
+  #observeCache(): CacheObservation {
+    return {
+      hits: this.#cacheHits.count,
+      hitMicroseconds: this.#cacheHits.nanoseconds / 1000,
+      misses: this.#cacheMisses.count,
+      missMicroseconds: this.#cacheMisses.nanoseconds / 1000,
     };
   }
 
   /** Times each request as a whole; gives the items of the batch. */
-  #answered(requests: readonly PendingRequest[], compute: number, now: number): number {
+  #answered(requests: readonly PendingRequest[], timings: ExecutionTimings, now: number): number {
+    const { computeInputNanoseconds, computeInferNanoseconds, computeOutputNanoseconds } = timings;
+    const compute = computeInputNanoseconds + computeInferNanoseconds + computeOutputNanoseconds;
     let batchSize = 0;
     for (const { request, enqueuedAt } of requests) {
       const nanoseconds = (now - enqueuedAt) * nanosecondsPerMillisecond;
       this.#request.add(nanoseconds, 1);
-      this.#queue.add(Math.max(0, nanoseconds - compute), 1);
+      this.#queue.add(timings.queueNanoseconds ?? Math.max(0, nanoseconds - compute), 1);
       batchSize += itemsOf(request.batchSize);
     }
     return batchSize;
@@ -223,11 +260,15 @@ function emptyBatch(batchSize: number): BatchStatistics {
   };
 }
 
-function rounded(batch: BatchStatistics): BatchStatistics {
+function rounded({ count, nanoseconds }: StatisticDuration): StatisticDuration {
+  return duration(count, nanoseconds);
+}
+
+function roundedBatch(batch: BatchStatistics): BatchStatistics {
   return {
     batchSize: batch.batchSize,
-    computeInput: duration(batch.computeInput.count, batch.computeInput.nanoseconds),
-    computeInfer: duration(batch.computeInfer.count, batch.computeInfer.nanoseconds),
-    computeOutput: duration(batch.computeOutput.count, batch.computeOutput.nanoseconds),
+    computeInput: rounded(batch.computeInput),
+    computeInfer: rounded(batch.computeInfer),
+    computeOutput: rounded(batch.computeOutput),
   };
 }

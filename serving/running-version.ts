@@ -4,7 +4,7 @@ import type { ProgressListener } from "../protocol/progress.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import type { FetchOptions, FetchProgress, LocalVersion } from "../repository/model-store.ts";
-import type { ModelObservation } from "../telemetry/model-observation.ts";
+import type { FailureReason, ModelObservation } from "../telemetry/model-observation.ts";
 import type { ModelStatisticsRecorder } from "./model-statistics.ts";
 import type { Scheduler } from "./scheduler.ts";
 
@@ -18,6 +18,8 @@ export interface VersionSource {
   readonly fingerprint: string;
   /** The files that a load request brought along, by path below the model's folder, when these are the files. */
   readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** Of what is in the files, where the fingerprint tells only of their times and sizes. */
+  readonly digest?: (() => Promise<string>) | undefined;
   /** Brings the files to this machine's disk. */
   fetch(options?: FetchOptions): Promise<LocalVersion>;
 }
@@ -29,6 +31,8 @@ export interface RunningVersion {
   /** False while nothing that could run it does. */
   readonly healthy: boolean;
   readonly statistics: VersionStatistics;
+  /** Of an ensemble: the version that runs each step. */
+  readonly members?: readonly RunningVersion[];
   /** Of one that runs elsewhere: tells how its start there goes on; the result ends that. */
   progress?(listener: ProgressListener): () => void;
   /** Answers what it has taken, then frees everything. */
@@ -42,8 +46,20 @@ export interface CountedVersion extends RunningVersion {
   readonly coldStart?: ColdStartMarks;
 }
 
+/** Counts what a cache in front of a version does, which its scheduler does not see. */
+export interface CacheStatistics {
+  /** There is one. */
+  cacheEnabled(): void;
+  /** A request was answered without being run. */
+  cacheHit(lookupNanoseconds: number, requestMilliseconds: number): void;
+  /** A request was looked up in vain, run, and its answer kept: what the lookup and the keeping took. */
+  cacheMiss(nanoseconds: number): void;
+  /** A request that waited for another one's answer has failed. */
+  failed(reason: FailureReason, milliseconds: number): void;
+}
+
 /** What was counted of a running version. */
-export interface VersionStatistics {
+export interface VersionStatistics extends CacheStatistics {
   /** For the statistics endpoint. */
   snapshot(): ModelStatistics | Promise<ModelStatistics>;
   /** For the metrics. */

@@ -7,6 +7,8 @@ import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 export interface ResponseSink {
   /** `undefined` with `final` ends a request that has no further answer. */
   send(response: InferenceResponse | undefined, final: boolean): void;
+  /** Set while the reader is behind: who has more responses and can wait for it, does. */
+  readonly room?: Promise<void> | undefined;
   fail(error: InferenceError): void;
 }
 

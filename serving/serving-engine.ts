@@ -3,7 +3,7 @@ import { datatypeOfConfig } from "../protocol/datatype.ts";
 import type { Engine, LoadOptions, UnloadOptions } from "../protocol/engine.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
-import type { InferenceResponse } from "../protocol/inference.ts";
+import type { InferenceResponse, StreamedResponse } from "../protocol/inference.ts";
 import type { ModelMetadata, TensorMetadata } from "../protocol/metadata.ts";
 import type { ModelConfig, ModelInput, ModelOutput } from "../protocol/model-config.ts";
 import type { ProgressListener } from "../protocol/progress.ts";
@@ -12,9 +12,11 @@ import type { ModelStatistics } from "../protocol/statistics.ts";
 import { validRequest, type ValidInferenceRequest } from "../protocol/valid-request.ts";
 import type { ModelObservation } from "../telemetry/model-observation.ts";
 import type { ModelLifecycle } from "./lifecycle/model-lifecycle.ts";
-import { ResponseStream, SingleResponse } from "./response-sinks.ts";
+import { SingleResponse } from "./single-response.ts";
+import { ResponseStream } from "./response-stream.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import type { ResponseSink } from "./scheduler.ts";
+import { tracedRequest } from "./traced-request.ts";
 
 /** What the engine asks of those who load and unload models. */
 export type RunningModels = Pick<
@@ -27,6 +29,8 @@ export interface ServingOptions {
   readonly strictReadiness: boolean;
   /** @defaultValue systemClock */
   readonly clock?: Clock;
+  /** Forgets the cached answers of a model; absent where no answers are cached. */
+  readonly flushCache?: ((name: string) => Promise<void>) | undefined;
 }
 
 /**
@@ -37,11 +41,13 @@ export class ServingEngine implements Engine {
   readonly #models: RunningModels;
   readonly #strictReadiness: boolean;
   readonly #clock: Clock;
+  readonly #flushCache: ServingOptions["flushCache"];
 
   constructor(models: RunningModels, options: ServingOptions) {
     this.#models = models;
     this.#strictReadiness = options.strictReadiness;
     this.#clock = options.clock ?? systemClock;
+    this.#flushCache = options.flushCache;
   }
 
   async ready(): Promise<boolean> {
@@ -70,13 +76,13 @@ export class ServingEngine implements Engine {
 
   infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse> {
     return new Promise((resolve, reject) => {
-      this.#enqueue(request, call, new SingleResponse(resolve, reject));
+      this.enqueue(request, call, new SingleResponse(resolve, reject));
     });
   }
 
-  async *stream(request: ValidInferenceRequest, call: Call): AsyncIterable<InferenceResponse> {
-    const responses = new ResponseStream();
-    this.#enqueue(request, call, responses);
+  async *stream(request: ValidInferenceRequest, call: Call): AsyncIterable<StreamedResponse> {
+    const responses = new ResponseStream(call);
+    this.enqueue(request, call, responses);
     let complete = false;
     try {
       yield* responses;
@@ -120,6 +126,15 @@ export class ServingEngine implements Engine {
     await this.#models.unload(name, options);
   }
 
+  async flushCache(name: string): Promise<void> {
+    this.#models.find(name, "");
+    if (!this.#flushCache) {
+      const text = "the server has no response cache: expected --cache-config";
+      throw new InferenceError(StatusCode.Unsupported, text);
+    }
+    await this.#flushCache(name);
+  }
+
   async close(signal: AbortSignal): Promise<void> {
     const givenUp = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
@@ -128,11 +143,13 @@ export class ServingEngine implements Engine {
     await Promise.race([this.#models.close(), givenUp]);
   }
 
-  #enqueue(request: ValidInferenceRequest, call: Call, sink: ResponseSink): void {
+  /** Has a sink get the answers, with the word which is the last one. */
+  enqueue(request: ValidInferenceRequest, call: Call, sink: ResponseSink): void {
     const { model, scheduler } = this.#models.find(request.modelName, request.modelVersion);
     // A load may have put another version in place since the request was checked.
     const current = request.model === model ? request : validRequest(model, request);
-    scheduler.enqueue({ request: current, call, sink, enqueuedAt: this.#clock.now() });
+    const pending = { request: current, call, sink, enqueuedAt: this.#clock.now() };
+    scheduler.enqueue(tracedRequest(pending));
   }
 }
 

@@ -7,6 +7,7 @@ import type {
 import {
   failureReasons,
   inferencePhases,
+  type CacheObservation,
   type FailureReason,
   type InferencePhase,
   type ModelObservation,
@@ -83,6 +84,7 @@ export function sumObservations(
   rest: readonly VersionCounters["observation"][],
 ): ModelObservation {
   const all = [first, ...rest];
+  const caches = all.flatMap(({ cache = [] }) => cache);
   return {
     name: first.name,
     version: first.version,
@@ -100,6 +102,16 @@ export function sumObservations(
       const microseconds = sum(counters, (one) => one.microseconds);
       return { microseconds, histogram: { cumulative: () => cumulative } };
     }),
+    ...(caches.length > 0 && { cache: sumCaches(caches) }),
+  };
+}
+
+function sumCaches(all: readonly CacheObservation[]): CacheObservation {
+  return {
+    hits: sum(all, ({ hits }) => hits),
+    hitMicroseconds: sum(all, ({ hitMicroseconds }) => hitMicroseconds),
+    misses: sum(all, ({ misses }) => misses),
+    missMicroseconds: sum(all, ({ missMicroseconds }) => missMicroseconds),
   };
 }
 

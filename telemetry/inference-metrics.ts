@@ -2,6 +2,7 @@ import { latencyBoundsMicroseconds } from "./latency-histogram.ts";
 import type { Labels, MetricFamily, MetricSample } from "./metric-family.ts";
 import type { MetricsConfig } from "./metrics-config.ts";
 import {
+  type CacheObservation,
   failureReasons,
   inferencePhases,
   type InferencePhase,
@@ -49,6 +50,7 @@ export function inferenceMetrics(
     ...(config.counterLatencies
       ? inferencePhases.flatMap((phase) => durations(observed, phase))
       : []),
+    ...cacheCounters(observed, config),
     ...gauges(observed),
     ...(config.summaryLatencies
       ? inferencePhases.flatMap((phase) => summary(observed, phase, config.summaryQuantiles))
@@ -125,6 +127,49 @@ function durations(observed: readonly Observed[], phase: InferencePhase): readon
         })),
       ),
     },
+  ];
+}
+
+/** Of the versions with a cache; without one there are no families either, as with the reference. */
+function cacheCounters(
+  observed: readonly Observed[],
+  { counterLatencies }: MetricsConfig,
+): readonly MetricFamily[] {
+  const caches = observed.flatMap(({ model: { cache }, labels }) =>
+    cache ? [{ cache, labels }] : [],
+  );
+  if (caches.length === 0) return [];
+  const family = (
+    name: string,
+    help: string,
+    value: (cache: CacheObservation) => number,
+  ): MetricFamily => ({
+    name,
+    help,
+    type: "counter",
+    samples: caches.map(({ cache, labels }) => ({ labels, value: Math.round(value(cache)) })),
+  });
+  const counts = [
+    family("nv_cache_num_hits_per_model", "Number of cache hits per model", (cache) => cache.hits),
+    family(
+      "nv_cache_num_misses_per_model",
+      "Number of cache misses per model",
+      (cache) => cache.misses,
+    ),
+  ];
+  if (!counterLatencies) return counts;
+  return [
+    ...counts,
+    family(
+      "nv_cache_hit_duration_per_model",
+      "Total cache hit duration per model, in microseconds",
+      ({ hitMicroseconds }) => hitMicroseconds,
+    ),
+    family(
+      "nv_cache_miss_duration_per_model",
+      "Total cache miss (insert+lookup) duration per model, in microseconds",
+      ({ missMicroseconds }) => missMicroseconds,
+    ),
   ];
 }
 

@@ -21,6 +21,16 @@ export interface PhaseObservation {
   readonly histogram: Pick<LatencyHistogram, "cumulative">;
 }
 
+/** What a cache in front of a version did. */
+export interface CacheObservation {
+  readonly hits: number;
+  readonly hitMicroseconds: number;
+  /** Requests that were looked up in vain, run and kept. */
+  readonly misses: number;
+  /** Of lookups and insertions. */
+  readonly missMicroseconds: number;
+}
+
 /** The state of one loaded model version as a scrape reads it: the metrics ask for it, the hot path never meets them. */
 export interface ModelObservation {
   readonly name: string;
@@ -38,4 +48,6 @@ export interface ModelObservation {
   readonly pending: number;
   readonly loadSeconds: number;
   readonly phases: Readonly<Record<InferencePhase, PhaseObservation>>;
+  /** Absent for a version whose answers are not cached. */
+  readonly cache?: CacheObservation;
 }

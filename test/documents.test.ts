@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { python } from "./conformance/python.ts";
+import { commandsOf } from "./helpers/shell-commands.ts";
 import { startTidepool, type TidepoolProcess } from "./helpers/tidepool-process.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -21,14 +21,6 @@ const expected: readonly (readonly [start: string, output: RegExp])[] = [
   ["python3 examples/clients/classify_digits.py grpc", /\b39 of 40 right\n$/u],
   ["examples/clients/classify-digit.sh 7", /"data":\["\d\.\d+:\d:\w+","\d\.\d+:\d:\w+"/u],
 ];
-
-/** The commands in the shell blocks of a page; a quoted text may run over several lines. */
-function commandsOf(page: string): readonly string[] {
-  const text = readFileSync(path.join(root, page), "utf8");
-  return [...text.matchAll(/```sh\n(?<block>.*?)```/gsu)]
-    .flatMap(({ groups }) => [...(groups?.["block"] ?? "").matchAll(/(?:'[^']*'|[^'\n])+/gu)])
-    .map(([command]) => command.trim());
-}
 
 describe("README.md", () => {
   it("shows a command that starts the distributed shape", async () => {

@@ -2,7 +2,8 @@
 """Writes the models that are measured: `make_models.py DIRECTORY`.
 
 DIRECTORY/onnx is for servers with an ONNX backend; DIRECTORY/python holds the same files behind the Python backend of the
-reference server, which runs them with onnxruntime. Weights are random: only the work that they make counts.
+reference server, which runs them with onnxruntime. Models that are Python anyway, and the ensemble, are alike in both.
+Weights are random: only the work that they make counts.
 """
 import sys
 from pathlib import Path
@@ -35,6 +36,27 @@ class TritonPythonModel:
         batch = rows[0] if len(rows) == 1 else np.concatenate(rows)
         parts = np.split(self.session.run(None, {"INPUT0": batch})[0], np.cumsum([len(row) for row in rows])[:-1])
         return [pb.InferenceResponse([pb.Tensor("OUTPUT0", part)]) for part in parts]
+'''
+
+
+IDENTITY_MODEL = '''import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        arrays = [pb.get_input_tensor_by_name(request, "INPUT0").as_numpy() for request in requests]
+        return [pb.InferenceResponse([pb.Tensor("OUTPUT0", array)]) for array in arrays]
+'''
+
+SCALING_MODEL = '''import numpy as np
+import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        arrays = [pb.get_input_tensor_by_name(request, "RAW").as_numpy() for request in requests]
+        scaled = [array.astype(np.float32) * np.float32(1 / 255) - np.float32(0.5) for array in arrays]
+        return [pb.InferenceResponse([pb.Tensor("SCALED", array)]) for array in scaled]
 '''
 
 
@@ -98,8 +120,40 @@ def conv():
 MODELS = {
     "identity_fp32": (identity, [16], [16], {"batch": 8, "threads": 1, "more": ""}),
     "mlp": (mlp, [784], [10], {"batch": 64, "threads": 1, "more": "dynamic_batching { max_queue_delay_microseconds: 100 }"}),
+    "mlp_cached": (mlp, [784], [10], {"batch": 64, "threads": 1, "more": "dynamic_batching { max_queue_delay_microseconds: 100 } response_cache { enable: true }"}),
     "conv": (conv, [3, 224, 224], [1000], {"batch": 8, "threads": 2, "more": "dynamic_batching { }"}),
 }
+
+
+# Tensors of a megabyte; and what stands before mlp in the ensemble.
+PYTHON_MODELS = {
+    "identity_py": (IDENTITY_MODEL, """name: "identity_py"
+backend: "python"
+max_batch_size: 8
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 262144 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 262144 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+"""),
+    "preproc_py": (SCALING_MODEL, """name: "preproc_py"
+backend: "python"
+max_batch_size: 64
+input [ { name: "RAW" data_type: TYPE_UINT8 dims: [ 784 ] } ]
+output [ { name: "SCALED" data_type: TYPE_FP32 dims: [ 784 ] } ]
+instance_group [ { count: 1 kind: KIND_CPU } ]
+dynamic_batching { }
+"""),
+}
+
+ENSEMBLE = """name: "ens_py"
+platform: "ensemble"
+max_batch_size: 64
+input [ { name: "RAW" data_type: TYPE_UINT8 dims: [ 784 ] } ]
+output [ { name: "PROBS" data_type: TYPE_FP32 dims: [ 10 ] } ]
+ensemble_scheduling { step [
+  { model_name: "preproc_py" model_version: -1 input_map { key: "RAW" value: "RAW" } output_map { key: "SCALED" value: "scaled" } },
+  { model_name: "mlp" model_version: -1 input_map { key: "INPUT0" value: "scaled" } output_map { key: "OUTPUT0" value: "PROBS" } }
+] }
+"""
 
 
 def config(name, backend, dims, settings):
@@ -129,6 +183,13 @@ def main():
             save(model, folder / "1" / "model.onnx")
             (folder / "config.pbtxt").write_text(config(name, backend, (given, returned), settings))
         (target / "python" / name / "1" / "model.py").write_text(PYTHON_MODEL)
+    for kind in ("onnx", "python"):
+        for name, (source, settings) in PYTHON_MODELS.items():
+            (target / kind / name / "1").mkdir(parents=True, exist_ok=True)
+            (target / kind / name / "1" / "model.py").write_text(source)
+            (target / kind / name / "config.pbtxt").write_text(settings)
+        (target / kind / "ens_py" / "1").mkdir(parents=True, exist_ok=True)
+        (target / kind / "ens_py" / "config.pbtxt").write_text(ENSEMBLE)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
-import { noEffect, refused, replaced } from "../flag.ts";
-import { boolean, choice, integer, path, port, positiveNumber, text } from "../flag-type.ts";
+import { flag, noEffect, refused, repeated } from "../flag.ts";
+import { boolean, choice, integer, port, positiveNumber, text } from "../flag-type.ts";
+import { resourceLimit } from "../resource-limit.ts";
 
-const noCache = "responses are not cached";
 const noPools = "memory comes from the runtime as it is needed";
 const noSagemaker = "the SageMaker endpoint is not part of this server";
 const noVertex = "the Vertex AI endpoint is not part of this server";
 
 /** Caches, devices and clouds: flags that commands written for Triton carry. */
 export const deviceFlags = {
-  "cache-config": noEffect(text, noCache),
-  "response-cache-byte-size": replaced(
-    integer(0),
-    "cache-config",
-    (bytes) => `local,size=${bytes}`,
+  "rate-limit": flag(
+    choice("execution_count", "off"),
+    "off",
+    "execution_count: run instances only while the resources are free that their model names.",
   ),
-  "cache-directory": noEffect(path, noCache),
-  "rate-limit": noEffect(choice("execution_count", "off"), "the rate limiter is off"),
-  "rate-limit-resource": noEffect(text, "the rate limiter is off"),
+  "rate-limit-resource": repeated(
+    resourceLimit,
+    "How much there is of a resource, as in R1:4, or on one device, as in R1:4:0.",
+  ),
   "pinned-memory-pool-byte-size": noEffect(integer(0), noPools),
   "cuda-memory-pool-byte-size": noEffect(text, noPools),
   "cuda-virtual-address-size": noEffect(text, noPools),
@@ -27,7 +27,11 @@ export const deviceFlags = {
   ),
   "enable-peer-access": noEffect(boolean, "GPUs do not copy between each other"),
   "host-policy": noEffect(text, "the system decides which cores run what"),
-  "allow-client-shm": refused(boolean, "shared memory of clients is not supported yet", "false"),
+  "allow-client-shm": flag(
+    boolean,
+    false,
+    "Let clients on this machine share their memory with the server, instead of sending tensors.",
+  ),
   "allow-sagemaker": refused(boolean, noSagemaker, "false"),
   "sagemaker-port": noEffect(port, noSagemaker),
   "sagemaker-safe-port-range": noEffect(text, noSagemaker),

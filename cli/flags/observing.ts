@@ -1,5 +1,5 @@
-import { flag, noEffect, optional, repeated, replaced } from "../flag.ts";
-import { boolean, choice, integer, path, port, positiveNumber, text } from "../flag-type.ts";
+import { flag, optional, repeated } from "../flag.ts";
+import { boolean, choice, integer, port, positiveNumber, text } from "../flag-type.ts";
 
 /** Logs. */
 export const logFlags = {
@@ -28,22 +28,5 @@ export const metricsFlags = {
   "metrics-config": repeated(
     text,
     "counter_latencies=<boolean>, summary_latencies=<boolean> or summary_quantiles=<q:e,q:e>.",
-  ),
-};
-
-const noTracing = "requests are not traced";
-const asTraceConfig = (setting: string) => (given: string) => `${setting}=${given}`;
-
-/** Traces. */
-export const traceFlags = {
-  "trace-config": noEffect(text, noTracing),
-  "trace-file": replaced(path, "trace-config", asTraceConfig("triton,file")),
-  "trace-level": replaced(text, "trace-config", asTraceConfig("level")),
-  "trace-rate": replaced(integer(0), "trace-config", asTraceConfig("rate")),
-  "trace-count": replaced(integer(-1), "trace-config", asTraceConfig("count")),
-  "trace-log-frequency": replaced(
-    integer(0),
-    "trace-config",
-    asTraceConfig("triton,log-frequency"),
   ),
 };

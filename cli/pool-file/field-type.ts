@@ -1,5 +1,5 @@
 import { isPathSegment } from "../../repository/model-name.ts";
-import { modelPattern, type ModelPattern } from "./model-pattern.ts";
+import { modelPattern, type ModelPattern } from "../../protocol/model-pattern.ts";
 import type { PoolDevice, PoolScaler } from "./pool.ts";
 
 /** How a scalar of the pool file becomes a value. */

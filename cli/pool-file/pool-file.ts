@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { UsageError } from "../usage-error.ts";
-import { matchesPattern, modelPattern } from "./model-pattern.ts";
+import { matchesPattern, modelPattern } from "../../protocol/model-pattern.ts";
 import { poolDefaults, type Pool } from "./pool.ts";
 import { readPool } from "./read-pool.ts";
 import { YamlReading } from "./yaml-reading.ts";

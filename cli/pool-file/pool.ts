@@ -1,4 +1,4 @@
-import type { ModelPattern } from "./model-pattern.ts";
+import type { ModelPattern } from "../../protocol/model-pattern.ts";
 
 /** Where the instances of a pool run; a GPU without an id is any of the machine's. */
 export type PoolDevice =

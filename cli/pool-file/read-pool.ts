@@ -8,7 +8,7 @@ import {
   seconds,
   wholeNumber,
 } from "./field-type.ts";
-import { coversPattern, type ModelPattern } from "./model-pattern.ts";
+import { coversPattern, type ModelPattern } from "../../protocol/model-pattern.ts";
 import { poolDefaults, type Pool, type PoolScaler } from "./pool.ts";
 import type { YamlReading, YamlValue } from "./yaml-reading.ts";
 

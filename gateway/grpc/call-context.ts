@@ -1,9 +1,11 @@
 import type { Metadata } from "@grpc/grpc-js";
+import type { Credentials } from "../../auth/authenticator.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { CallFields } from "../call-log.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Parameters, ParameterValue } from "../../protocol/parameters.ts";
+import type { HeaderFilter } from "../header-filter.ts";
 
 const reservedPrefix = "triton_";
 
@@ -17,6 +19,20 @@ export function callOf(metadata: Metadata): Call {
   );
 }
 
+/** What a call's metadata shows to be let in. */
+export function credentialsIn(metadata: Metadata): Credentials {
+  return {
+    authorization: joined(metadata, "authorization"),
+    apiKey: joined(metadata, "x-api-key"),
+  };
+}
+
+/** Given twice it comes joined, which is no credential. */
+function joined(metadata: Metadata, name: string): string | undefined {
+  const values = metadata.get(name);
+  return values.length === 0 ? undefined : values.join(", ");
+}
+
 /** What a message says of itself that the log repeats. */
 interface NamedMessage {
   readonly id: string;
@@ -25,19 +41,27 @@ interface NamedMessage {
 }
 
 /** What the log tells of a call; of one whose message could not be read, only what was called. */
-export function callFields(method: string, receivedAt: number, message?: NamedMessage): CallFields {
+export function callFields(
+  method: string,
+  { principal, receivedAt }: Pick<Call, "principal" | "receivedAt">,
+  message?: NamedMessage,
+): CallFields {
   return {
     transport: "grpc",
     method,
     requestId: message?.id,
     model: message?.modelName ?? "",
     version: message?.modelVersion ?? "",
+    principal,
     receivedAt,
   };
 }
 
 /** The request headers that become parameters of the request; several with one name come joined. */
-export function forwardedHeaders(metadata: Metadata, pattern: RegExp | undefined): Parameters {
+export function forwardedHeaders(
+  metadata: Metadata,
+  pattern: HeaderFilter | undefined,
+): Parameters {
   if (!pattern) return noParameters;
   const parameters = new Map<string, ParameterValue>();
   for (const [key, value] of Object.entries(metadata.getMap())) {

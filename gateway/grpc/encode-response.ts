@@ -7,12 +7,40 @@ import { fieldSize, stringSize, varintSize, WireWriter } from "./wire-writer.ts"
 /** The bytes of the largest message: what the reference reads and writes, too. */
 export const largestMessageBytes = 2 ** 31 - 1;
 
-/** A `ModelInferResponse` behind so many free bytes, in one allocation of its exact size. */
-export function encodeResponse(response: InferenceResponse, headroomBytes = 0): Buffer {
-  const writer = new WireWriter(headroomBytes + checkedSize(responseSize(response)));
-  writer.position = headroomBytes;
+/** Before each message: whether it is compressed, and how long it is. */
+export const prefixBytes = 5;
+
+/** A tensor of this size costs less as a piece of its own than as a copy. */
+const pieceBytes = 65_536;
+
+/** A `ModelInferResponse` in one allocation of its exact size. */
+export function encodeResponse(response: InferenceResponse): Buffer {
+  const writer = new WireWriter(checkedSize(responseSize(response)));
   writeResponse(writer, response);
   return writer.bytes;
+}
+
+/** The same as a message of gRPC with its prefix, in pieces, because large tensors are not copied. */
+export function encodeResponseFrame(response: InferenceResponse): readonly Uint8Array[] {
+  const size = checkedSize(responseSize(response));
+  const writer = new WireWriter(prefixBytes + size - largeBytes(response));
+  writer.bytes[0] = 0;
+  writer.position = writer.bytes.writeUInt32BE(size, 1);
+  writeHead(writer, response);
+  const pieces: Uint8Array[] = [];
+  let start = 0;
+  for (const { bytes } of response.outputs) {
+    writer.head(0x32, bytes.length);
+    if (bytes.length < pieceBytes) {
+      writer.raw(bytes);
+      continue;
+    }
+    pieces.push(writer.bytes.subarray(start, writer.position), bytes);
+    start = writer.position;
+  }
+  if (pieces.length === 0) return [writer.bytes];
+  if (start < writer.position) pieces.push(writer.bytes.subarray(start));
+  return pieces;
 }
 
 /** A `ModelStreamInferResponse` with an answer. */
@@ -32,6 +60,13 @@ export function encodeStreamError(message: string, response: InferenceResponse):
   writer.head(0x12, size);
   writeResponse(writer, response);
   return writer.bytes;
+}
+
+/** What goes out without a copy. */
+function largeBytes({ outputs }: InferenceResponse): number {
+  let sum = 0;
+  for (const { bytes } of outputs) if (bytes.length >= pieceBytes) sum += bytes.length;
+  return sum;
 }
 
 function checkedSize(size: number): number {
@@ -55,15 +90,20 @@ function responseSize(response: InferenceResponse): number {
 }
 
 function writeResponse(writer: WireWriter, response: InferenceResponse): void {
+  writeHead(writer, response);
+  for (const { bytes } of response.outputs) {
+    writer.head(0x32, bytes.length);
+    writer.raw(bytes);
+  }
+}
+
+/** All but the bytes of the tensors. */
+function writeHead(writer: WireWriter, response: InferenceResponse): void {
   writeOptional(writer, 0x0a, response.modelName);
   writeOptional(writer, 0x12, response.modelVersion);
   writeOptional(writer, 0x1a, response.id);
   if (response.parameters.size > 0) writeParameters(writer, 0x22, response.parameters);
   for (const output of response.outputs) writeOutput(writer, output);
-  for (const { bytes } of response.outputs) {
-    writer.head(0x32, bytes.length);
-    writer.raw(bytes);
-  }
 }
 
 function outputSize({ name, datatype, shape }: Tensor): number {

@@ -17,6 +17,8 @@ const grpcStatus: Readonly<Record<StatusCode, status>> = {
   [StatusCode.Unsupported]: status.UNIMPLEMENTED,
   [StatusCode.AlreadyExists]: status.ALREADY_EXISTS,
   [StatusCode.Cancelled]: status.CANCELLED,
+  [StatusCode.Unauthenticated]: status.UNAUTHENTICATED,
+  [StatusCode.PermissionDenied]: status.PERMISSION_DENIED,
 };
 
 /** A client's header list holds 8 KiB by default, and each byte of a text may become three. */

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { type Server, status } from "@grpc/grpc-js";
+import type { Credentials } from "../../auth/authenticator.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import { noParameters } from "../../protocol/parameters.ts";
+import { GatheredBytes } from "../gathered-bytes.ts";
 import { serverTiming } from "../server-timing.ts";
+import { encodeResponseFrame, largestMessageBytes, prefixBytes } from "./encode-response.ts";
 import type { CallStatus } from "./error-status.ts";
 import { http2Servers } from "./http2-servers.ts";
 import { type InferAnswer, modelInferPath } from "./inference.ts";
-
-/** Before each message: whether it is compressed, and how long it is. */
-const prefixBytes = 5;
 
 const contentType = { "content-type": "application/grpc+proto" };
 const answerHeaders = { ...contentType, "grpc-accept-encoding": "identity,deflate,gzip" };
@@ -17,8 +17,8 @@ const success = { "grpc-status": String(status.OK) };
 
 /**
  * Takes ordinary calls of ModelInfer past grpc-js, whose layers cost more than all else that is done for a small one.
- * What is unusual about a call, such as a deadline, a compressed message or one that comes in pieces, leaves it to
- * grpc-js, so that every rule about it stands in one place. Interceptors are passed by: where there are some, no lane
+ * What is unusual about a call, such as a deadline or a compressed message, leaves it to grpc-js, so that every rule about
+ * it stands in one place. Interceptors are passed by: where there are some, no lane
  * may be.
  */
 export function addFastLane(server: Server, answer: InferAnswer): void {
@@ -36,7 +36,9 @@ export function addFastLane(server: Server, answer: InferAnswer): void {
       const arrival = {
         receivedAt: performance.now(),
         traceparent: typeof traceparent === "string" ? traceparent : undefined,
-        message: undefined,
+        credentials: () => credentialsIn(headers),
+        message: new GatheredBytes(),
+        length: 0,
         leave,
       };
       receive(stream, arrival, answer);
@@ -53,12 +55,20 @@ function isOrdinary(headers: IncomingHttpHeaders): boolean {
   );
 }
 
+function credentialsIn(headers: IncomingHttpHeaders): Credentials {
+  const { authorization, "x-api-key": apiKey } = headers;
+  return { authorization, apiKey: typeof apiKey === "string" ? apiKey : apiKey?.join(", ") };
+}
+
 /** A call that has not been taken yet. */
 interface Arrival {
   readonly receivedAt: number;
   readonly traceparent: string | undefined;
-  /** With its prefix, as soon as it is there. */
-  message: Buffer | undefined;
+  readonly credentials: () => Credentials;
+  /** With its prefix, as far as it has come. */
+  readonly message: GatheredBytes;
+  /** What it has when it is whole; 0 until the first piece is there. */
+  length: number;
   /** Gives the call to grpc-js. */
   readonly leave: () => void;
 }
@@ -70,14 +80,15 @@ function receive(stream: ServerHttp2Stream, first: Arrival, answer: InferAnswer)
   const onData = (chunk: Buffer): void => {
     if (!arrival) return;
     const { message, leave } = arrival;
-    if (!message && isWholeMessage(chunk)) {
-      arrival.message = chunk;
+    if (message.size === 0) arrival.length = lengthOf(chunk);
+    if (message.size + chunk.length <= arrival.length) {
+      message.add(chunk, arrival.length);
       return;
     }
     arrival = undefined;
     stream.off("data", onData).off("end", onEnd).pause();
     stream.unshift(chunk);
-    if (message) stream.unshift(message);
+    if (message.size > 0) stream.unshift(message.bytes);
     leave();
   };
   const onEnd = (): void => {
@@ -93,8 +104,8 @@ function receive(stream: ServerHttp2Stream, first: Arrival, answer: InferAnswer)
 function ignore(): void {}
 
 function run(stream: ServerHttp2Stream, arrival: Arrival, answer: InferAnswer): void {
-  const { message, receivedAt, traceparent } = arrival;
-  if (!message) return respond(stream, noMessage);
+  const { message, length, receivedAt, traceparent, credentials } = arrival;
+  if (message.size === 0 || message.size < length) return respond(stream, noMessage);
   const call = new Call(anonymous, receivedAt, traceparent);
   let answered = false;
   stream.once("close", () => {
@@ -102,19 +113,22 @@ function run(stream: ServerHttp2Stream, arrival: Arrival, answer: InferAnswer): 
   });
   void answer({
     call,
-    message: message.subarray(prefixBytes),
-    headroomBytes: prefixBytes,
+    message: message.bytes.subarray(prefixBytes),
+    credentials,
     forwarded: () => noParameters,
     respond: (failure, response) => {
+      const frame = response && encodeResponseFrame(response);
       answered = true;
-      respond(stream, failure, response, serverTiming(call));
+      respond(stream, failure, frame, serverTiming(call));
     },
   });
 }
 
-function isWholeMessage(chunk: Buffer): boolean {
-  if (chunk.length < prefixBytes || chunk[0] !== 0) return false;
-  return chunk.readUInt32BE(1) === chunk.length - prefixBytes;
+/** Of the message with its prefix, by its first piece; 0 for a message that is not for this lane. */
+function lengthOf(piece: Buffer): number {
+  if (piece.length < prefixBytes || piece[0] !== 0) return 0;
+  const length = piece.readUInt32BE(1);
+  return length <= largestMessageBytes ? prefixBytes + length : 0;
 }
 
 const noMessage: CallStatus = {
@@ -125,20 +139,25 @@ const noMessage: CallStatus = {
 function respond(
   stream: ServerHttp2Stream,
   failure: CallStatus | null,
-  response?: Buffer,
+  frame?: readonly Uint8Array[],
   timing?: string,
 ): void {
   if (stream.destroyed || stream.closed) return;
-  if (failure || !response) {
+  if (failure || !frame) {
     const { code, details } = failure ?? noMessage;
     const trailers = { "grpc-status": String(code), "grpc-message": encodeURI(details) };
     stream.respond({ ...contentType, ...trailers }, { endStream: true });
     return;
   }
-  response[0] = 0;
-  response.writeUInt32BE(response.length - prefixBytes, 1);
   stream.respond(answerHeaders, answerOptions);
   const trailers = timing === undefined ? success : { ...success, "server-timing": timing };
   stream.once("wantTrailers", () => stream.sendTrailers(trailers));
-  stream.end(response);
+  const [only = new Uint8Array()] = frame;
+  if (frame.length === 1) {
+    stream.end(only);
+    return;
+  }
+  stream.cork();
+  for (const piece of frame) stream.write(piece);
+  stream.end();
 }

@@ -1,8 +1,10 @@
 import type { handleServerStreamingCall } from "@grpc/grpc-js";
 import { messages } from "../../repository/proto-files.ts";
+import { anonymous } from "../../protocol/call.ts";
+import { admit } from "../access.ts";
 import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { callFields } from "./call-context.ts";
+import { callFields, credentialsIn } from "./call-context.ts";
 import { callStatus } from "./error-status.ts";
 import type { GrpcOptions } from "./options.ts";
 import type { GrpcMethods } from "./services.ts";
@@ -24,7 +26,7 @@ export function healthMethods(
     Check: unaryMethod(
       "grpc.health.v1.HealthCheck",
       async () => ({ status: await servingStatus(plane) }),
-      options.log,
+      options,
     ),
     Watch: watch(plane, options, open),
   };
@@ -33,15 +35,19 @@ export function healthMethods(
 /** Sends the status at once, and again whenever it has changed. */
 function watch(
   plane: DataPlane,
-  { log }: GrpcOptions,
+  { access, log }: GrpcOptions,
   open: Set<OpenCall>,
 ): handleServerStreamingCall<Buffer, Buffer> {
   const response = messages().type("grpc.health.v1.HealthCheckResponse");
   return (call) => {
-    const fields = callFields(call.getPath(), performance.now());
+    const fields = callFields(call.getPath(), {
+      principal: anonymous,
+      receivedAt: performance.now(),
+    });
     let failed = false;
     let last: ServingStatus | undefined;
     const look = async (): Promise<void> => {
+      if (access) await admit(access, credentialsIn(call.metadata), { need: "health", model: "" });
       const status = await servingStatus(plane);
       if (status === last || call.writableEnded || call.destroyed) return;
       last = status;

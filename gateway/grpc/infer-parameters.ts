@@ -1,3 +1,4 @@
+import { cacheControlOf, cacheControlParameter } from "../../protocol/cache-control.ts";
 import { type InferenceError, invalidArgument } from "../../protocol/error.ts";
 import type { InferenceRequest, SequenceOptions } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
@@ -12,7 +13,7 @@ const reservedPrefix = "triton_";
 /** What a request's parameters say about the request itself, and those that are left for the model. */
 export type RequestOptions = Pick<
   InferenceRequest,
-  "parameters" | "priority" | "timeoutMicroseconds" | "sequence"
+  "parameters" | "priority" | "timeoutMicroseconds" | "sequence" | "cacheControl"
 >;
 
 const noOptions: RequestOptions = {
@@ -34,11 +35,14 @@ export function requestOptions(
   for (const [key, value] of headers) parameters.set(key, value);
   flag(given, emptyFinalResponse);
   const sequence = sequenceOptions(given);
+  const cacheControl = cacheControlOf(given.get(cacheControlParameter));
+  if (cacheControl) parameters.delete(cacheControlParameter);
   return {
     parameters,
     priority: priorityOption(given),
     timeoutMicroseconds: timeoutOption(given),
     ...(sequence && { sequence }),
+    ...(cacheControl && { cacheControl }),
   };
 }
 

@@ -2,9 +2,12 @@ import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
+import type { RequestMemory } from "../../protocol/shared-memory.ts";
+import { admit } from "../access.ts";
 import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { callFields, callOf, forwardedHeaders } from "./call-context.ts";
+import { beginTrace, endTrace, grpcMoments, traceFailure, traceSending } from "../trace-call.ts";
+import { callFields, callOf, credentialsIn, forwardedHeaders } from "./call-context.ts";
 import { inferenceRequest } from "./decode-request.ts";
 import { encodeStreamError, encodeStreamResponse } from "./encode-response.ts";
 import { callStatus } from "./error-status.ts";
@@ -72,11 +75,12 @@ export class InferStream {
     try {
       message = readRequest(bytes);
     } catch (error) {
-      const fields = callFields(this.#duplex.getPath(), performance.now());
+      const fields = callFields(this.#duplex.getPath(), callOf(this.#duplex.metadata));
       this.#end(clientError(error, this.#options.log, fields));
       return;
     }
     const call = callOf(this.#duplex.metadata);
+    beginTrace(this.#options.tracer, call, message.modelName, grpcMoments);
     this.#calls.add(call);
     if (this.#calls.size >= maxInflight) this.#duplex.pause();
     void this.#serve(message, call, this.#nextTurn()).then(() => this.#finish(call));
@@ -91,58 +95,77 @@ export class InferStream {
 
   /** Never rejects. */
   async #serve(message: RequestMessage, call: Call, turn: Turn): Promise<void> {
+    const memory = this.#options.sharedMemory?.open();
     try {
+      await this.#admit(message, call);
       const model = await this.#plane.model(message.modelName, message.modelVersion);
       const { headerForwardPattern } = this.#options;
       const headers = forwardedHeaders(this.#duplex.metadata, headerForwardPattern);
-      const request = inferenceRequest(message, headers);
+      const request = inferenceRequest(message, headers, memory);
       if (isDecoupled(model)) {
         turn.pass();
-        await this.#answerOften(message, request, call);
+        await this.#answerOften(message, request, call, memory);
         this.#tell(message, call);
         return;
       }
       const response = await this.#plane.infer(request, call);
       await turn.come;
-      await this.#write(encodeStreamResponse(withFinal(response, true)));
+      const left = memory ? memory.place(response) : response;
+      traceSending(call, grpcMoments);
+      await this.#write(encodeStreamResponse(withFinal(left, true)));
       this.#tell(message, call);
     } catch (error) {
       await turn.come;
       await this.#fail(message, call, error);
     } finally {
+      memory?.close();
       turn.pass();
     }
   }
 
-  /** Whether a response is the last one is known only after it: an empty one says so to those who asked for it. */
+  /** Each request anew: a stream may be open for longer than its key is valid. */
+  async #admit({ modelName: model }: RequestMessage, call: Call): Promise<void> {
+    const { access } = this.#options;
+    if (!access) return;
+    const given = credentialsIn(this.#duplex.metadata);
+    call.principal = await admit(access, given, { need: "infer", model });
+  }
+
+  /** Where no response has said that it is the last one, an empty one says so to those who asked for it. */
   async #answerOften(
     message: RequestMessage,
     request: InferenceRequest,
     call: Call,
+    memory: RequestMemory | undefined,
   ): Promise<void> {
-    for await (const response of this.#plane.stream(request, call)) {
-      await this.#write(encodeStreamResponse(withFinal(response, false)));
+    let ended = false;
+    for await (const { response, final } of this.#plane.stream(request, call)) {
+      const left = memory ? memory.place(response) : response;
+      traceSending(call, grpcMoments);
+      await this.#write(encodeStreamResponse(withFinal(left, final)));
+      ended = final;
     }
-    if (message.parameters?.get(emptyFinalResponse) === true) {
+    if (!ended && message.parameters?.get(emptyFinalResponse) === true) {
       await this.#write(encodeStreamResponse(emptyResponse(message)));
     }
   }
 
   async #fail(message: RequestMessage, call: Call, cause: unknown): Promise<void> {
     if (this.#over) return;
-    const fields = callFields(this.#duplex.getPath(), call.receivedAt, message);
+    const fields = callFields(this.#duplex.getPath(), call, message);
     const error = clientError(cause, this.#options.log, fields);
-    if (this.#endsOnError) {
+    traceFailure(call, error, grpcMoments);
+    if (this.#endsOnError || error.code === StatusCode.Unauthenticated) {
       this.#end(error);
       return;
     }
     await this.#write(encodeStreamError(error.message, emptyResponse(message)));
   }
 
-  #tell(message: RequestMessage, { receivedAt }: Call): void {
+  #tell(message: RequestMessage, call: Call): void {
     const { log } = this.#options;
     if (log.verboseLevel === 0 || this.#over) return;
-    logAnswered(log, callFields(this.#duplex.getPath(), receivedAt, message));
+    logAnswered(log, callFields(this.#duplex.getPath(), call, message));
   }
 
   /** Resolves when there is room for the next one. */
@@ -154,6 +177,7 @@ export class InferStream {
   }
 
   #finish(call: Call): void {
+    endTrace(call, grpcMoments);
     this.#calls.delete(call);
     if (this.#over) return;
     if (this.#takesMore) this.#duplex.resume();

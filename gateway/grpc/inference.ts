@@ -1,15 +1,20 @@
 import { type handleUnaryCall, Metadata } from "@grpc/grpc-js";
+import type { Credentials } from "../../auth/authenticator.ts";
 import type { Call } from "../../protocol/call.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { Parameters } from "../../protocol/parameters.ts";
+import { admit } from "../access.ts";
 import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { serverTiming } from "../server-timing.ts";
-import { callFields, callOf, forwardedHeaders } from "./call-context.ts";
+import { beginTrace, endTrace, grpcMoments, traceFailure, traceSending } from "../trace-call.ts";
+import { callFields, callOf, credentialsIn, forwardedHeaders } from "./call-context.ts";
 import { inferenceRequest } from "./decode-request.ts";
 import { encodeResponse } from "./encode-response.ts";
 import { type CallStatus, callStatus } from "./error-status.ts";
+import type { SharedMemoryRegions } from "../shared-memory/regions.ts";
 import type { GrpcOptions } from "./options.ts";
 import { readRequest } from "./request-message.ts";
 import type { RequestMessage } from "./request-message.ts";
@@ -21,12 +26,12 @@ export const modelInferPath = "/inference.GRPCInferenceService/ModelInfer";
 export interface InferExchange {
   readonly call: Call;
   readonly message: Buffer;
-  /** Bytes that the answer leaves free at its beginning. */
-  readonly headroomBytes: number;
+  /** What the headers show to be let in. */
+  credentials(): Credentials;
   /** The request parameters that come from headers; may throw an InferenceError. */
   forwarded(): Parameters;
-  /** Ends the call, once. */
-  respond(failure: CallStatus | null, answer?: Buffer): void;
+  /** Ends the call, once; throws, and has not ended it, for a response that is too large to send. */
+  respond(failure: CallStatus | null, response?: InferenceResponse): void;
 }
 
 /** Answers one call; never rejects. */
@@ -38,20 +43,33 @@ export function isDecoupled(model: ServedModel): boolean {
 }
 
 /** ModelInfer: one request, one response. */
-export function inferAnswer(plane: DataPlane, { log }: GrpcOptions): InferAnswer {
+export function inferAnswer(
+  plane: DataPlane,
+  { access, log, sharedMemory, tracer }: GrpcOptions,
+): InferAnswer {
   return async (exchange) => {
     const { call } = exchange;
     let message: RequestMessage | undefined;
     try {
       message = readRequest(exchange.message);
-      exchange.respond(null, await infer(plane, message, exchange));
-      if (log.verboseLevel > 0) {
-        logAnswered(log, callFields(modelInferPath, call.receivedAt, message));
+      if (access) {
+        const wanted = { need: "infer", model: message.modelName } as const;
+        const caller = admit(access, exchange.credentials(), wanted);
+        call.principal = caller instanceof Promise ? await caller : caller;
       }
-    } catch (error) {
-      const fields = callFields(modelInferPath, call.receivedAt, message);
-      exchange.respond(callStatus(clientError(error, log, fields)));
+      beginTrace(tracer, call, message.modelName, grpcMoments);
+      const response = await infer(plane, message, exchange, sharedMemory);
+      traceSending(call, grpcMoments);
+      exchange.respond(null, response);
+      if (log.verboseLevel > 0) {
+        logAnswered(log, callFields(modelInferPath, call, message));
+      }
+    } catch (cause) {
+      const error = clientError(cause, log, callFields(modelInferPath, call, message));
+      traceFailure(call, error, grpcMoments);
+      exchange.respond(callStatus(error));
     }
+    endTrace(call, grpcMoments);
   };
 }
 
@@ -68,11 +86,12 @@ export function modelInfer(
     void answer({
       call,
       message: unary.request,
-      headroomBytes: 0,
+      credentials: () => credentialsIn(unary.metadata),
       forwarded: () => forwardedHeaders(unary.metadata, headerForwardPattern),
       respond: (failure, response) => {
+        const encoded = response && encodeResponse(response);
         unary.off("cancelled", cancel);
-        respond(failure, response, timingMetadata(call));
+        respond(failure, encoded, timingMetadata(call));
       },
     });
   };
@@ -91,7 +110,8 @@ async function infer(
   plane: DataPlane,
   message: RequestMessage,
   exchange: InferExchange,
-): Promise<Buffer> {
+  sharedMemory: SharedMemoryRegions | undefined,
+): Promise<InferenceResponse> {
   const found = plane.model(message.modelName, message.modelVersion);
   if (isDecoupled(found instanceof Promise ? await found : found)) {
     throw new InferenceError(
@@ -99,6 +119,12 @@ async function infer(
       "ModelInfer RPC doesn't support models with decoupled transaction policy",
     );
   }
-  const request = inferenceRequest(message, exchange.forwarded());
-  return encodeResponse(await plane.infer(request, exchange.call), exchange.headroomBytes);
+  const memory = sharedMemory?.open();
+  try {
+    const request = inferenceRequest(message, exchange.forwarded(), memory);
+    const response = await plane.infer(request, exchange.call);
+    return memory ? memory.place(response) : response;
+  } finally {
+    memory?.close();
+  }
 }

@@ -18,7 +18,8 @@ interface SettingValue {
 type Settings = Readonly<Record<string, SettingValue>>;
 
 /** LogSettings: changes what the request names, and answers how things are then. */
-export function logSettingsMethod({ log, logSettings }: GrpcOptions): UntypedHandleCall {
+export function logSettingsMethod(options: GrpcOptions): UntypedHandleCall {
+  const { logSettings } = options;
   return unaryMethod(
     "LogSettings",
     ({ settings }) => {
@@ -27,7 +28,7 @@ export function logSettingsMethod({ log, logSettings }: GrpcOptions): UntypedHan
       const fields = Object.entries(logSettingFields(logSettings.get()));
       return { settings: Object.fromEntries(fields.map(([key, value]) => [key, wire(value)])) };
     },
-    log,
+    options,
   );
 }
 

@@ -2,7 +2,11 @@ import { ServerCredentials } from "@grpc/grpc-js";
 import type { ChannelOptions } from "@grpc/grpc-js";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { LogSettings } from "../../telemetry/log-settings.ts";
+import type { Tracer } from "../../telemetry/tracer.ts";
+import type { Access } from "../access.ts";
+import type { HeaderFilter } from "../header-filter.ts";
 import type { Restrictions } from "../restrictions.ts";
+import type { SharedMemoryRegions } from "../shared-memory/regions.ts";
 import { largestMessageBytes } from "./encode-response.ts";
 
 /** What the command line says about the gRPC server. */
@@ -12,10 +16,16 @@ export interface GrpcOptions {
   /** Without it connections are not encrypted. */
   readonly tls?: GrpcTls;
   /** Request headers with a match anywhere in their name become request parameters. */
-  readonly headerForwardPattern?: RegExp;
+  readonly headerForwardPattern?: HeaderFilter;
   readonly keepalive?: GrpcKeepalive;
   /** `--grpc-restricted-protocol`: parts of the API that ask for metadata; none by default. */
   readonly restrictions?: Restrictions;
+  /** Without it nobody is asked for a key. */
+  readonly access?: Access;
+  /** Shared with HTTP; without it nobody can register any. */
+  readonly sharedMemory?: SharedMemoryRegions;
+  /** Without it nothing is traced, and nobody can ask for it. */
+  readonly tracer?: Tracer;
 }
 
 /** PEM texts of `--grpc-server-cert`, `--grpc-server-key` and `--grpc-root-cert`. */

@@ -1,8 +1,9 @@
+import { seenBy } from "../../auth/caller.ts";
 import type { UnloadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import type { Logger } from "../../telemetry/logger.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { type LoadParameter, loadOptions, repositoryNamed } from "../load-parameters.ts";
+import type { GrpcOptions } from "./options.ts";
 import type { GrpcMethods } from "./services.ts";
 import { unaryMethod } from "./unary-method.ts";
 
@@ -16,15 +17,15 @@ interface RepositoryParameter {
 type RepositoryParameters = Readonly<Record<string, RepositoryParameter>>;
 
 /** The methods that look into the model repository, and load and unload its models. */
-export function repositoryMethods(plane: DataPlane, log: Logger): GrpcMethods {
+export function repositoryMethods(plane: DataPlane, options: GrpcOptions): GrpcMethods {
   return {
     RepositoryIndex: unaryMethod(
       "RepositoryIndex",
-      async ({ repositoryName, ready }) => {
+      async ({ repositoryName, ready }, caller) => {
         refuseRepositoryName(repositoryName);
-        return { models: await plane.repositoryIndex(ready) };
+        return { models: seenBy(caller, await plane.repositoryIndex(ready)) };
       },
-      log,
+      options,
     ),
     RepositoryModelLoad: unaryMethod(
       "RepositoryModelLoad",
@@ -33,7 +34,7 @@ export function repositoryMethods(plane: DataPlane, log: Logger): GrpcMethods {
         await plane.load(modelName, loadOptions(loadParameters(parameters)));
         return {};
       },
-      log,
+      options,
     ),
     RepositoryModelUnload: unaryMethod(
       "RepositoryModelUnload",
@@ -42,7 +43,7 @@ export function repositoryMethods(plane: DataPlane, log: Logger): GrpcMethods {
         await plane.unload(modelName, unloadOptions(parameters));
         return {};
       },
-      log,
+      options,
     ),
   };
 }

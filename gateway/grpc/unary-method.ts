@@ -1,17 +1,20 @@
 import type { handleUnaryCall } from "@grpc/grpc-js";
 import type { Type } from "protobufjs";
 import { messages } from "../../repository/proto-files.ts";
-import type { Logger } from "../../telemetry/logger.ts";
+import { anonymousCaller, type Caller } from "../../auth/caller.ts";
+import { admit } from "../access.ts";
 import { type CallFields, clientError, logAnswered } from "../call-log.ts";
-import { callFields } from "./call-context.ts";
+import { methodNeed } from "../policy.ts";
+import { callFields, credentialsIn } from "./call-context.ts";
 import { callStatus } from "./error-status.ts";
+import type { GrpcOptions } from "./options.ts";
 import { malformed } from "./wire-reader.ts";
 
 /** What a message holds by its fields' names in camelCase; the `.proto` files say of what types. */
 export type Fields = ReturnType<Type["toObject"]>;
 
 /** Answers one kind of request. */
-export type Answer = (request: Fields) => object | Promise<object>;
+export type Answer = (request: Fields, caller: Caller) => object | Promise<object>;
 
 /**
  * A method off the hot path: its messages go through protobufjs' reflection.
@@ -20,18 +23,26 @@ export type Answer = (request: Fields) => object | Promise<object>;
 export function unaryMethod(
   name: string,
   answer: Answer,
-  log: Logger,
+  { access, log }: Pick<GrpcOptions, "access" | "log">,
 ): handleUnaryCall<Buffer, Buffer> {
   const request = messages().type(`${name}Request`);
   const response = messages().type(`${name}Response`);
   return async (unary, respond) => {
     const receivedAt = performance.now();
+    let caller = anonymousCaller;
     let fields: Fields | undefined;
     const told = (): CallFields =>
-      callFields(unary.getPath(), receivedAt, fields && namedIn(fields));
+      callFields(unary.getPath(), { principal: caller, receivedAt }, fields && namedIn(fields));
     try {
       fields = decode(request, unary.request);
-      respond(null, encode(response, await answer(fields)));
+      if (access) {
+        const wanted = {
+          need: methodNeed(unary.getPath()),
+          model: namedIn(fields).modelName ?? "",
+        };
+        caller = await admit(access, credentialsIn(unary.metadata), wanted);
+      }
+      respond(null, encode(response, await answer(fields, caller)));
       if (log.verboseLevel > 0) logAnswered(log, told());
     } catch (error) {
       respond(callStatus(clientError(error, log, told())));

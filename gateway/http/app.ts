@@ -1,8 +1,9 @@
 import { Hono } from "hono";
+import { anonymous } from "../../protocol/call.ts";
 import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { noRestrictions } from "../restrictions.ts";
-import { httpStatus } from "./error-status.ts";
+import { errorHeaders, httpStatus } from "./error-status.ts";
 import { exchangeHandler } from "./exchange.ts";
 import type { HttpEnv } from "./exchange.ts";
 import { inferLane, noLane } from "./fast-lane.ts";
@@ -20,7 +21,9 @@ import type { PlainCalls } from "./plain-connections.ts";
 import { plainInferAnswer } from "./plain-infer.ts";
 import { addRepositoryRoutes } from "./repository.ts";
 import { addModelRoute, jsonError } from "./routes.ts";
+import { addSharedMemoryRoutes } from "./shared-memory.ts";
 import { addStatisticsRoutes } from "./statistics.ts";
+import { addTraceRoutes } from "./trace-settings.ts";
 
 /** What a server serves. */
 export interface HttpApp {
@@ -37,8 +40,8 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   const infer = inferAnswer(plane, options);
   const app = new Hono<HttpEnv>();
   app.notFound(() => jsonError("Not Found", 404));
-  const { log, restrictions = noRestrictions } = options;
-  // Handlers answer their own errors; what comes here is a mistake of ours.
+  const { log, restrictions = noRestrictions, access } = options;
+  // Handlers answer their own errors; what comes here is a call that may not be, or a mistake of ours.
   app.onError((cause, { req }) => {
     const error = clientError(cause, log, {
       transport: "http",
@@ -46,11 +49,12 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
       requestId: undefined,
       model: "",
       version: "",
+      principal: anonymous,
       receivedAt: performance.now(),
     });
-    return jsonError(error.message, httpStatus[error.code]);
+    return jsonError(error.message, httpStatus[error.code], errorHeaders(error));
   });
-  const routes = { app, restrictions };
+  const routes = { app, restrictions, access };
   addModelRoute(routes, "/infer", {
     POST: exchangeHandler(log, jobInferAnswer(plane, options, infer)),
   });
@@ -63,6 +67,8 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   addRepositoryRoutes(routes, plane, options);
   if (plane.jobs) addJobRoutes(routes, plane.jobs, options);
   addLoggingRoutes(routes, options);
+  addTraceRoutes(routes, plane, options);
+  addSharedMemoryRoutes(routes, options);
   // Who is restricted is asked on the router's way only.
   const restricted = restrictions.has("inference");
   const fastLane = restricted ? noLane : inferLane(infer, options);

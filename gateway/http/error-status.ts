@@ -10,6 +10,8 @@ export const httpStatus = {
   [StatusCode.Unsupported]: 501,
   [StatusCode.AlreadyExists]: 400,
   [StatusCode.Cancelled]: 400,
+  [StatusCode.Unauthenticated]: 401,
+  [StatusCode.PermissionDenied]: 403,
 } as const satisfies Record<StatusCode, number>;
 
 /** Texts repeat what a client sent; nobody reads more than this. */
@@ -21,7 +23,13 @@ export function errorJson(message: string): string {
   return JSON.stringify({ error: cut });
 }
 
-/** When to come again, where the error says it. */
-export function retryHeaders({ retryAfterSeconds: seconds }: InferenceError): readonly string[] {
-  return seconds === undefined ? [] : ["Retry-After", String(Math.ceil(seconds))];
+/** What an error tells in headers: when to come again, what to show to be let in. */
+export function errorHeaders({
+  code,
+  retryAfterSeconds: seconds,
+}: InferenceError): Readonly<Record<string, string>> {
+  return {
+    ...(seconds !== undefined && { "Retry-After": String(Math.ceil(seconds)) }),
+    ...(code === StatusCode.Unauthenticated && { "WWW-Authenticate": 'Bearer realm="tidepool"' }),
+  };
 }

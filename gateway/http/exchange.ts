@@ -2,14 +2,18 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Handler } from "hono";
-import { anonymous, Call } from "../../protocol/call.ts";
+import { anonymousCaller, type Caller } from "../../auth/caller.ts";
+import { Call } from "../../protocol/call.ts";
+import type { RequestMemory } from "../../protocol/shared-memory.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { type CallFields, clientError, logAnswered } from "../call-log.ts";
-import { errorJson, httpStatus, retryHeaders } from "./error-status.ts";
+import { endTrace, httpMoments, traceFailure } from "../trace-call.ts";
+import { errorHeaders, errorJson, httpStatus } from "./error-status.ts";
 
-/** The environment of all handlers: node's own request and response. */
+/** The environment of all handlers: node's own request and response, and who calls where that is asked. */
 export interface HttpEnv {
   readonly Bindings: HttpBindings;
+  readonly Variables: { readonly caller?: Caller };
 }
 export type HttpContext = Context<HttpEnv>;
 export type HttpHandler = Handler<HttpEnv>;
@@ -18,18 +22,21 @@ export type HttpHandler = Handler<HttpEnv>;
 export interface Exchange {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse;
+  readonly caller: Caller;
   readonly call: Call;
   readonly modelName: string;
   /** "" where the path has none. */
   readonly modelVersion: string;
   /** Set as soon as the request has been read, for the log. */
   requestId: string | undefined;
+  /** Set by who lets the request use shared memory. */
+  memory: RequestMemory | undefined;
   /** Set by who has told the client and the log of an error amid the answer. */
   failed: boolean;
 }
 
 /** What an exchange begins with. */
-export type ExchangeParts = Omit<Exchange, "call" | "requestId" | "failed">;
+export type ExchangeParts = Omit<Exchange, "call" | "requestId" | "memory" | "failed">;
 
 /** Answers on node's response itself, and may throw until it has begun to. */
 export type ExchangeAnswer = (exchange: Exchange) => Promise<void>;
@@ -38,21 +45,28 @@ export type ExchangeAnswer = (exchange: Exchange) => Promise<void>;
 export function exchangeHandler(log: Logger, answer: ExchangeAnswer): HttpHandler {
   return (context) => {
     const { incoming, outgoing } = context.env;
-    answerExchange({ incoming, outgoing, ...pathModel(context) }, answer, log);
+    const caller = context.get("caller") ?? anonymousCaller;
+    answerExchange({ incoming, outgoing, caller, ...pathModel(context) }, answer, log);
     return RESPONSE_ALREADY_SENT;
   };
 }
 
 /** Lets a function answer one call, and answers with the error that it throws instead. */
 export function answerExchange(parts: ExchangeParts, answer: ExchangeAnswer, log: Logger): void {
-  const { incoming, outgoing } = parts;
+  const { incoming, outgoing, caller } = parts;
   const { traceparent } = incoming.headers;
   const parent = typeof traceparent === "string" ? traceparent : undefined;
-  const call = new Call(anonymous, performance.now(), parent);
+  const call = new Call(caller, performance.now(), parent);
   outgoing.once("close", () => {
     if (!outgoing.writableFinished) call.cancel();
   });
-  const exchange: Exchange = { ...parts, call, requestId: undefined, failed: false };
+  const exchange: Exchange = {
+    ...parts,
+    call,
+    requestId: undefined,
+    memory: undefined,
+    failed: false,
+  };
   void settle(exchange, answer, log);
 }
 
@@ -63,6 +77,7 @@ async function settle(exchange: Exchange, answer: ExchangeAnswer, log: Logger): 
   } catch (error) {
     sendError(exchange, error, log);
   }
+  endTrace(exchange.call, httpMoments);
 }
 
 /** What the log tells of the call. */
@@ -74,6 +89,7 @@ export function exchangeFields(exchange: Exchange): CallFields {
     requestId,
     model: modelName,
     version: modelVersion,
+    principal: call.principal,
     receivedAt: call.receivedAt,
   };
 }
@@ -107,8 +123,10 @@ function pathModel(context: HttpContext): { modelName: string; modelVersion: str
 function sendError(exchange: Exchange, cause: unknown, log: Logger): void {
   const { outgoing } = exchange;
   const error = clientError(cause, log, exchangeFields(exchange));
+  traceFailure(exchange.call, error, httpMoments);
   if (outgoing.headersSent) outgoing.destroy();
   else if (!outgoing.destroyed) {
-    sendJson(outgoing, httpStatus[error.code], errorJson(error.message), retryHeaders(error));
+    const headers = Object.entries(errorHeaders(error)).flat();
+    sendJson(outgoing, httpStatus[error.code], errorJson(error.message), headers);
   }
 }

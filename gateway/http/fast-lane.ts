@@ -1,4 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { anonymousCaller } from "../../auth/caller.ts";
+import { admitKnown } from "../access.ts";
+import { credentialsIn } from "./credentials.ts";
 import { answerExchange, type ExchangeAnswer } from "./exchange.ts";
 import { asksForJob } from "./jobs-headers.ts";
 import type { HttpOptions } from "./options.ts";
@@ -17,6 +20,7 @@ const inferPath = /^\/v2\/models\/(?<model>\w[\w.-]*)(?:\/versions\/(?<version>[
  * as a body without a length, one that is too large, or one that waits to be asked for, is left to the router's way.
  */
 export function inferLane(answer: ExchangeAnswer, options: HttpOptions): FastLane {
+  const { access } = options;
   return (incoming, outgoing) => {
     const { headers, method, url = "" } = incoming;
     if (method !== "POST" || headers.expect !== undefined || asksForJob(headers)) return false;
@@ -25,7 +29,11 @@ export function inferLane(answer: ExchangeAnswer, options: HttpOptions): FastLan
     const path = inferPath.exec(url);
     if (!path) return false;
     const [, modelName = "", modelVersion = ""] = path;
-    answerExchange({ incoming, outgoing, modelName, modelVersion }, answer, options.log);
+    const wanted = { need: "infer", model: modelName } as const;
+    const caller = access ? admitKnown(access, credentialsIn(headers), wanted) : anonymousCaller;
+    // Who is not known at once, or not let in, is for the router, too.
+    if (!caller) return false;
+    answerExchange({ incoming, outgoing, caller, modelName, modelVersion }, answer, options.log);
     return true;
   };
 }

@@ -1,11 +1,12 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Parameters } from "../../protocol/parameters.ts";
+import type { HeaderFilter } from "../header-filter.ts";
 
 /** The request parameters that come from headers: those whose name the pattern finds. */
 export function forwardedHeaders(
   rawHeaders: readonly string[],
-  pattern: RegExp | undefined,
+  pattern: HeaderFilter | undefined,
 ): Parameters {
   if (!pattern) return noParameters;
   const forwarded = new Map<string, string>();

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { generateReply } from "../../protocol/generate-json.ts";
 import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { httpMoments, traceSending } from "../trace-call.ts";
 import { errorJson } from "./error-status.ts";
 import { exchangeFields, exchangeHandler } from "./exchange.ts";
 import type { HttpHandler } from "./exchange.ts";
@@ -19,13 +20,15 @@ export function generateStreamHandler(plane: DataPlane, options: HttpOptions): H
     const request = await readGenerate(plane, options, exchange);
     exchange.requestId = request.id;
     try {
-      for await (const response of plane.stream(request, call)) {
+      for await (const { response } of plane.stream(request, call)) {
+        if (!outgoing.headersSent) traceSending(call, httpMoments);
         await sendEvent(outgoing, generateReply(response));
       }
     } catch (error) {
       if (!outgoing.headersSent) throw error;
       exchange.failed = true;
       const told = clientError(error, options.log, exchangeFields(exchange));
+      call.trace?.failed(told);
       await sendEvent(outgoing, errorJson(told.message));
     }
     begin(outgoing);

@@ -1,8 +1,14 @@
-import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
+import { withCacheControl } from "../../protocol/cache-control.ts";
+import type {
+  InferenceRequest,
+  InferenceResponse,
+  StreamedResponse,
+} from "../../protocol/inference.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { generateReply, generateRequest } from "../../protocol/generate-json.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { serverTiming } from "../server-timing.ts";
+import { beginTrace, httpMoments, traceSending } from "../trace-call.ts";
 import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
@@ -17,6 +23,7 @@ export function generateHandler(plane: DataPlane, options: HttpOptions): HttpHan
     const response = await onlyResponse(plane.stream(request, exchange.call));
     const timing = serverTiming(exchange.call);
     if (timing !== undefined) exchange.outgoing.setHeader("Server-Timing", timing);
+    traceSending(exchange.call, httpMoments);
     sendJson(exchange.outgoing, 200, generateReply(response));
   });
 }
@@ -37,16 +44,18 @@ export async function readGenerate(
   }
   const forwarded = forwardedHeaders(incoming.rawHeaders, options.headerForwardPattern);
   const target = { modelName, modelVersion, forwarded };
-  return readJsonBody(incoming, outgoing, options.maxInputBytes, (document) =>
+  const request = await readJsonBody(incoming, outgoing, options.maxInputBytes, (document) =>
     generateRequest(document, model, target),
   );
+  beginTrace(options.tracer, exchange.call, modelName, httpMoments);
+  return withCacheControl(request, incoming.headers["cache-control"]);
 }
 
 async function onlyResponse(
-  responses: AsyncIterable<InferenceResponse>,
+  responses: AsyncIterable<StreamedResponse>,
 ): Promise<InferenceResponse> {
   let only: InferenceResponse | undefined;
-  for await (const response of responses) {
+  for await (const { response } of responses) {
     if (only) throw notOne();
     only = response;
   }

@@ -6,6 +6,7 @@ import { onlyOnward, type Progress } from "../../protocol/progress.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { httpMoments, traceSending } from "../trace-call.ts";
 import { type Exchange, exchangeFields } from "./exchange.ts";
 
 /** Proxies and clients give up on connections on which nothing comes. */
@@ -43,12 +44,15 @@ export async function sendInferEvents(
     ]);
     tell({ state: "queued" });
     heartbeat = setInterval(() => outgoing.write(": waiting\n\n"), heartbeatMilliseconds);
-    sendEvent(outgoing, "result", inferReply(await answer, noBinaryOutputs).head);
+    const response = exchange.memory?.place(await answer) ?? (await answer);
+    traceSending(call, httpMoments);
+    sendEvent(outgoing, "result", inferReply(response, noBinaryOutputs).head);
   } catch (error) {
     if (!outgoing.headersSent) throw error;
     exchange.failed = true;
-    const { code, message } = clientError(error, log, exchangeFields(exchange));
-    sendEvent(outgoing, "error", JSON.stringify({ error: message, code }));
+    const told = clientError(error, log, exchangeFields(exchange));
+    call.trace?.failed(told);
+    sendEvent(outgoing, "error", JSON.stringify({ error: told.message, code: told.code }));
   } finally {
     clearInterval(heartbeat);
     endProgress();

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { splitBody } from "../../protocol/binary-data.ts";
+import { withCacheControl } from "../../protocol/cache-control.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { inferenceHeaderContentLength } from "../../protocol/headers.ts";
@@ -10,6 +11,7 @@ import type { InferReply } from "../../protocol/infer-reply.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { serverTiming } from "../server-timing.ts";
+import { beginTrace, httpMoments, traceSending } from "../trace-call.ts";
 import { readBody } from "./body.ts";
 import {
   acceptedCodings,
@@ -37,12 +39,20 @@ async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange)
   const model = found instanceof Promise ? await found : found;
   refuseDecoupled(model);
   const body = await readInferBody(exchange, options.maxInputBytes);
-  const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
-  if (wantsEvents(incoming)) return sendInferEvents(exchange, request, plane, options.log);
-  const response = await plane.infer(request, call);
-  const timing = serverTiming(call);
-  if (timing !== undefined) outgoing.setHeader("Server-Timing", timing);
-  await sendResponse(exchange, response, binaryOutputs);
+  beginTrace(options.tracer, call, modelName, httpMoments);
+  const memory = options.sharedMemory?.open();
+  exchange.memory = memory;
+  try {
+    const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
+    if (wantsEvents(incoming)) return await sendInferEvents(exchange, request, plane, options.log);
+    const response = await plane.infer(request, call);
+    const timing = serverTiming(call);
+    if (timing !== undefined) outgoing.setHeader("Server-Timing", timing);
+    traceSending(call, httpMoments);
+    await sendResponse(exchange, memory ? memory.place(response) : response, binaryOutputs);
+  } finally {
+    memory?.close();
+  }
 }
 
 /** Reads an infer request of the exchange's model from its body. */
@@ -52,12 +62,14 @@ export function parseInferBody(
   exchange: Exchange,
   options: HttpOptions,
 ): ParsedInfer {
-  const { incoming, modelName, modelVersion } = exchange;
+  const { incoming, modelName, modelVersion, memory } = exchange;
   const forwarded = forwardedHeaders(incoming.rawHeaders, options.headerForwardPattern);
   const jsonLength = headerText(incoming.headers[inferenceHeaderContentLength]);
-  const parsed = parseBody(model, body, jsonLength, { modelName, modelVersion, forwarded });
+  const target = { modelName, modelVersion, forwarded, memory };
+  const parsed = parseBody(model, body, jsonLength, target);
   exchange.requestId = parsed.request.id;
-  return parsed;
+  const request = withCacheControl(parsed.request, incoming.headers["cache-control"]);
+  return { ...parsed, request };
 }
 
 /** Reads a body; `jsonLength` is what `Inference-Header-Content-Length` says. */

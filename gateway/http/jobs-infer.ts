@@ -1,6 +1,7 @@
 import type { Job, Jobs } from "../../protocol/job.ts";
 import { hasEnded } from "../../protocol/job.ts";
 import { validRequest } from "../../protocol/valid-request.ts";
+import { noMemoryForJobs } from "../shared-memory/no-memory-for-jobs.ts";
 import { answerOf, endedJob, type JobQuestion } from "../async-jobs.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { errorJson, httpStatus } from "./error-status.ts";
@@ -64,6 +65,7 @@ async function submit({ plane, jobs, options, exchange, wish, body }: Context, i
   const { modelName, modelVersion, call } = exchange;
   const model = await plane.model(modelName, modelVersion);
   refuseDecoupled(model);
+  exchange.memory = options.sharedMemory && noMemoryForJobs;
   const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
   const valid = validRequest(model, request);
   const keyed = wish.key !== undefined;

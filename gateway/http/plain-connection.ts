@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { anonymous, Call } from "../../protocol/call.ts";
+import { endTrace, httpMoments } from "../trace-call.ts";
 import { type PlainHead, plainHead } from "./plain-head.ts";
 import { type ReplyBody, replyPieces } from "./reply-body.ts";
 
@@ -93,8 +94,9 @@ export class PlainConnection {
     const reply = await this.#options.answer(head, body, call);
     this.#call = undefined;
     const socket = this.#socket;
+    if (socket.writable) this.#write(reply);
+    endTrace(call, httpMoments);
     if (!socket.writable) return;
-    this.#write(reply);
     if (this.#closing) socket.end();
     else if (this.#early.length > 0) this.#handOver(this.#early.splice(0));
   }

@@ -15,6 +15,9 @@ export interface PlainHead {
   /** `Inference-Header-Content-Length`, as the client wrote it. */
   readonly jsonLength: string | undefined;
   readonly traceparent: string | undefined;
+  readonly authorization: string | undefined;
+  /** `X-API-Key`. */
+  readonly apiKey: string | undefined;
 }
 
 /** Names that need no decoding; all others are left to the router. */
@@ -28,6 +31,7 @@ const bodyLengths = /^\d{1,10}$/u;
 const plainHeaders: Readonly<Record<string, (value: string) => boolean>> = {
   accept: (value) => !value.includes("text/event-stream"),
   "accept-encoding": (value) => responseCoding(value) === "identity",
+  authorization: anyValue,
   connection: (value) => value.toLowerCase() === "keep-alive",
   "content-length": (value) => bodyLengths.test(value),
   "content-type": anyValue,
@@ -38,6 +42,7 @@ const plainHeaders: Readonly<Record<string, (value: string) => boolean>> = {
   tracestate: anyValue,
   "user-agent": anyValue,
   via: anyValue,
+  "x-api-key": anyValue,
   "x-forwarded-for": anyValue,
   "x-forwarded-host": anyValue,
   "x-forwarded-port": anyValue,
@@ -68,6 +73,8 @@ export function plainHead(bytes: Buffer): PlainHead | undefined {
     modelVersion,
     jsonLength: headers.get(inferenceHeaderContentLength),
     traceparent: headers.get("traceparent"),
+    authorization: headers.get("authorization"),
+    apiKey: headers.get("x-api-key"),
   };
 }
 

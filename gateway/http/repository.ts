@@ -1,3 +1,4 @@
+import { seenBy } from "../../auth/caller.ts";
 import type { UnloadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { asBoolean, asString, member, membersOf } from "../../protocol/json-access.ts";
@@ -11,7 +12,7 @@ import type { HttpOptions } from "./options.ts";
 import { addRoute } from "./routes.ts";
 import type { HttpRoutes } from "./routes.ts";
 
-/** The model repository: its index, and loading and unloading its models. */
+/** The model repository: its index, loading and unloading its models, and forgetting what they have answered. */
 export function addRepositoryRoutes(
   routes: HttpRoutes,
   plane: DataPlane,
@@ -24,9 +25,9 @@ export function addRepositoryRoutes(
       if (json) sendJson(exchange.outgoing, 200, json);
       else exchange.outgoing.writeHead(200, ["Content-Length", "0"]).end();
     });
-  const index = answer(async (_exchange, body) => {
+  const index = answer(async ({ caller }, body) => {
     const onlyReady = asBoolean(member(body, "ready") ?? false, "");
-    return JSON.stringify(await plane.repositoryIndex(onlyReady));
+    return JSON.stringify(seenBy(caller, await plane.repositoryIndex(onlyReady)));
   });
   const load = answer(async ({ modelName }, body) => {
     await plane.load(modelName, loadOptions(loadParameters(member(body, "parameters"))));
@@ -36,6 +37,10 @@ export function addRepositoryRoutes(
     await plane.unload(modelName, unloadOptions(member(body, "parameters")));
     return "";
   });
+  const flush = exchangeHandler(options.log, async ({ modelName, outgoing }) => {
+    await plane.flushCache(modelName);
+    outgoing.writeHead(200, ["Content-Length", "0"]).end();
+  });
   const refuse = exchangeHandler(options.log, () => Promise.reject(repositoryNamed()));
   addRoute(routes, "/v2/repository/index", { POST: index });
   // The reference takes the repository's name here, and does nothing with it.
@@ -43,6 +48,7 @@ export function addRepositoryRoutes(
   addRoute(routes, "/v2/repository/models/:model/load", { POST: load });
   addRoute(routes, "/v2/repository/models/:model/unload", { POST: unload });
   addRoute(routes, "/v2/repository/:repository/models/:model/load", { POST: refuse });
+  addRoute(routes, "/v2/models/:model/cache/flush", { POST: flush });
   addRoute(routes, "/v2/repository/:repository/models/:model/unload", { POST: refuse });
 }
 

@@ -1,6 +1,9 @@
 import type { Hono } from "hono";
+import { type Access, admit } from "../access.ts";
 import { httpCategories, type HttpPath } from "../api-category.ts";
+import { httpNeeds, type Need } from "../policy.ts";
 import { type Restriction, type Restrictions, unlocks } from "../restrictions.ts";
+import { credentialsIn } from "./credentials.ts";
 import { errorJson } from "./error-status.ts";
 import type { HttpContext, HttpEnv, HttpHandler } from "./exchange.ts";
 
@@ -8,6 +11,8 @@ import type { HttpContext, HttpEnv, HttpHandler } from "./exchange.ts";
 export interface HttpRoutes {
   readonly app: Hono<HttpEnv>;
   readonly restrictions: Restrictions;
+  /** Without it nobody is asked for a key. */
+  readonly access: Access | undefined;
 }
 
 /** The methods of one path; any other one is answered with 405. */
@@ -17,42 +22,58 @@ type ModelRest<Path = HttpPath> = Path extends `/v2/models/:model${infer Rest}` 
 
 /** Adds a path with its methods; one without a category does not compile. */
 export function addRoute(routes: HttpRoutes, path: HttpPath, methods: Methods): void {
-  addPath(routes, path, methods, routes.restrictions.get(httpCategories[path]));
+  addPath(routes, path, path, methods);
 }
 
 /** Adds `/v2/models/<model><rest>` and the same with a version. */
 export function addModelRoute(routes: HttpRoutes, rest: ModelRest, methods: Methods): void {
-  const restriction = routes.restrictions.get(httpCategories[`/v2/models/:model${rest}`]);
-  addPath(routes, `/v2/models/:model${rest}`, methods, restriction);
-  addPath(routes, `/v2/models/:model/versions/:version{[0-9]+}${rest}`, methods, restriction);
+  const path: HttpPath = `/v2/models/:model${rest}`;
+  addPath(routes, path, path, methods);
+  addPath(routes, `/v2/models/:model/versions/:version{[0-9]+}${rest}`, path, methods);
 }
 
 /** A whole answer that is an error. */
-export function jsonError(message: string, status: number): Response {
+export function jsonError(
+  message: string,
+  status: number,
+  more: Readonly<Record<string, string>> = {},
+): Response {
   return new Response(errorJson(message), {
     status,
-    headers: { "Content-Type": "application/json" },
+    headers: { "Content-Type": "application/json", ...more },
   });
 }
 
 /**
- * One handler a path instead of one a method: the router then runs it without composing anything, and HEAD and OPTIONS
+ * Adds a route for which the rules of a path of the tables hold. One handler a path instead of one a method: the router then runs it without composing anything, and HEAD and OPTIONS
  * are refused as the reference refuses them.
  */
 function addPath(
-  { app }: HttpRoutes,
-  path: string,
+  { app, restrictions, access }: HttpRoutes,
+  route: string,
+  path: HttpPath,
   methods: Methods,
-  restriction: Restriction | undefined,
 ): void {
   const byMethod = new Map<string, HttpHandler>(Object.entries(methods));
-  app.all(path, (context, next) => {
+  const restriction = restrictions.get(httpCategories[path]);
+  const serve: HttpHandler = (context, next) => {
     if (restriction && !mayPass(context, restriction)) {
       return jsonError(`This API is restricted, expecting header '${restriction.key}'`, 403);
     }
     const handler = byMethod.get(context.req.method);
     return handler ? handler(context, next) : jsonError("Method Not Allowed", 405);
-  });
+  };
+  app.all(route, access ? guarded(access, httpNeeds[path], serve) : serve);
+}
+
+/** Serves only those who may call. */
+function guarded(access: Access, need: Need, serve: HttpHandler): HttpHandler {
+  return async (context, next) => {
+    const given = credentialsIn(context.env.incoming.headers);
+    const model = context.req.param("model") ?? "";
+    context.set("caller", await admit(access, given, { need, model }));
+    return serve(context, next);
+  };
 }
 
 function mayPass(context: HttpContext, restriction: Restriction): boolean {

@@ -27,12 +27,12 @@ export async function step(what, work) {
 }
 
 /**
- * Runs a program quietly; rejects with what it said when it fails.
+ * Runs a program quietly; resolves with what it said, and rejects with it when it fails.
  *
  * @param {string} program
  * @param {string[]} args
  * @param {import("node:child_process").SpawnOptions} [options]
- * @returns {Promise<void>}
+ * @returns {Promise<string>}
  */
 export function execute(program, args, options = {}) {
   return new Promise((resolve, reject) => {
@@ -43,7 +43,7 @@ export function execute(program, args, options = {}) {
     child.stderr.on("data", listen);
     child.on("error", (cause) => reject(new Error(`${program} cannot be started`, { cause })));
     child.on("close", (code) => {
-      if (code === 0) resolve();
+      if (code === 0) resolve(said);
       else reject(new Error(`${[program, ...args].join(" ")} failed (${code}):\n${excerpt(said)}`));
     });
   });

@@ -6,7 +6,6 @@ import { execute, step } from "./progress.js";
 import { unlessStamped } from "./stamp.js";
 
 const folder = local("venv");
-const python = path.join(folder, "bin", "python");
 const requirements = path.join(root, "test", "requirements.txt");
 
 /** Makes the Python environment of the tests: the clients that users have. The server itself needs no Python. */
@@ -22,14 +21,28 @@ export function installPython() {
 export const pythonProgram = (name) => path.join(folder, "bin", name);
 
 async function install() {
-  rmSync(folder, { recursive: true, force: true });
-  await execute("python3", ["-m", "venv", "--without-pip", folder]);
+  await makeEnvironment(folder);
   await installPythonPackages("--requirement", requirements);
+}
+
+/** @param {string} which folder of a new and empty environment */
+export async function makeEnvironment(which) {
+  rmSync(which, { recursive: true, force: true });
+  await execute("python3", ["-m", "venv", "--without-pip", which]);
 }
 
 /** @param {string[]} which as in "name==1.2.3": what only some machines need comes later than the rest */
 export async function installPythonPackages(...which) {
-  await execute(python, [await pip(), "install", "--quiet", ...which]);
+  await installInto(folder, ...which);
+}
+
+/**
+ * @param {string} environment its folder
+ * @param {string[]} which arguments of `pip install`
+ */
+export async function installInto(environment, ...which) {
+  const own = path.join(environment, "bin", "python");
+  await execute(own, [await pip(), "install", "--quiet", ...which]);
 }
 
 /** A pip to start with: Debian leaves it out of Python, and packs it as a wheel, which runs as it is. */

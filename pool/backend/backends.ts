@@ -1,6 +1,7 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { ModelConfig } from "../../protocol/model-config.ts";
 import type { Backend } from "./backend.ts";
+import { frameworks } from "./python/frameworks.ts";
 
 /** The backends of this build by the name a config calls them; each is imported only by the threads that run it. */
 const backends: Readonly<Record<string, () => Promise<Backend>>> = {
@@ -14,7 +15,7 @@ export function checkBackend(config: ModelConfig): void {
   throw new InferenceError(
     StatusCode.Unsupported,
     `model '${config.name}': backend '${name}' is not available in this version of tidepool; ` +
-      `available: ${Object.keys(backends).join(", ")}`,
+      `available: ${[...Object.keys(backends), "python", ...frameworks].join(", ")}`,
   );
 }
 

@@ -1,13 +1,18 @@
 import { datatypeOfConfig } from "../../protocol/datatype.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { TensorMetadata } from "../../protocol/metadata.ts";
-import type { ModelConfig } from "../../protocol/model-config.ts";
+import type {
+  BatchInput,
+  ModelConfig,
+  ModelInput,
+  ModelOutput,
+} from "../../protocol/model-config.ts";
 import { shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
 import type { GraphFinding } from "../probe/graph-finding.ts";
 
-type ConfigTensor = {
-  readonly name: string;
-  readonly dataType: string;
+type TypedTensor = { readonly name: string; readonly dataType: string };
+
+type ConfigTensor = TypedTensor & {
   readonly dims: Shape;
   readonly reshape?: { readonly shape: Shape };
 };
@@ -15,8 +20,9 @@ type ConfigTensor = {
 /** Throws INVALID_ARG when a config and the graph it is for disagree about a tensor, in the reference's words. */
 export function checkOnnx(config: ModelConfig, finding: GraphFinding): void {
   checkAllInputsStated(config, finding);
-  for (const input of config.input) checkTensor(config, "input", input, finding.inputs);
-  for (const output of config.output) checkTensor(config, "output", output, finding.outputs);
+  for (const input of config.input) checkInput(config, input, finding.inputs);
+  for (const batchInput of config.batchInput) checkBatchInput(config, batchInput, finding.inputs);
+  for (const output of config.output) checkOutput(config, output, finding.outputs);
   for (const { name } of stateTensors(config, "inputName")) find("input", name, finding.inputs);
   for (const { name } of stateTensors(config, "outputName")) find("output", name, finding.outputs);
   for (const { name } of config.sequenceBatching?.controlInput ?? [])
@@ -47,12 +53,70 @@ function checkAllInputsStated(config: ModelConfig, finding: GraphFinding): void 
   );
 }
 
-function checkTensor(
+function checkInput(
   config: ModelConfig,
-  direction: "input" | "output",
-  stated: ConfigTensor,
+  input: ModelInput,
   graph: readonly TensorMetadata[],
 ): void {
+  const given = checkDatatype(config, "input", input, graph);
+  if (!input.allowRaggedBatch) checkShape(config, input, given);
+  else if (input.optional || !isVector(given)) {
+    const found = input.optional
+      ? ", which is not supported for optional input"
+      : `, model provides ${shapeText(given.shape)}`;
+    throw new InferenceError(
+      StatusCode.InvalidArg,
+      `unable to load model '${config.name}', configuration expects model provides input with shape [-1] for ragged ` +
+        `input '${input.name}'${found}`,
+    );
+  }
+}
+
+/** What the server makes has to be of the graph's datatype and rank; the reference only finds out when it runs. */
+function checkBatchInput(
+  config: ModelConfig,
+  { kind, targetName, dataType }: BatchInput,
+  graph: readonly TensorMetadata[],
+): void {
+  const rank = kind === "BATCH_ITEM_SHAPE" ? 2 : 1;
+  for (const name of targetName) {
+    const { shape } = checkDatatype(config, "input", { name, dataType }, graph);
+    if (shape.length === rank && shape[0] === -1) continue;
+    throw new InferenceError(
+      StatusCode.InvalidArg,
+      `unable to load model '${config.name}', batch input kind '${kind}' expects ${rank} dimensions, the first of them ` +
+        `variable, for input '${name}', model provides ${shapeText(shape)}`,
+    );
+  }
+  if (kind.startsWith("BATCH_ITEM_SHAPE") && config.maxBatchSize === 0) {
+    throw new InferenceError(
+      StatusCode.InvalidArg,
+      `unable to load model '${config.name}', batch input kind '${kind}' expects a model with batching`,
+    );
+  }
+}
+
+function checkOutput(
+  config: ModelConfig,
+  output: ModelOutput,
+  graph: readonly TensorMetadata[],
+): void {
+  const given = checkDatatype(config, "output", output, graph);
+  // One that is taken apart by the shapes of an input need not look like what becomes of it.
+  if (config.batchOutput.some(({ targetName }) => targetName.includes(output.name))) return;
+  checkShape(config, output, given);
+}
+
+function isVector({ shape }: TensorMetadata): boolean {
+  return shape.length === 1 && shape[0] === -1;
+}
+
+function checkDatatype(
+  config: ModelConfig,
+  direction: "input" | "output",
+  stated: TypedTensor,
+  graph: readonly TensorMetadata[],
+): TensorMetadata {
   const given = find(direction, stated.name, graph);
   if (datatypeOfConfig(stated.dataType) !== given.datatype) {
     throw new InferenceError(
@@ -61,6 +125,10 @@ function checkTensor(
         `'${stated.name}', model provides TYPE_${given.datatype === "BYTES" ? "STRING" : given.datatype}`,
     );
   }
+  return given;
+}
+
+function checkShape(config: ModelConfig, stated: ConfigTensor, given: TensorMetadata): void {
   // The runtime gives no dimensions for a tensor of unknown rank, too: the config is believed.
   if (given.shape.length > 0) checkDims(config, stated, given);
   else if (stated.dims.some((dimension) => dimension !== 1) && config.maxBatchSize === 0) {

@@ -19,7 +19,8 @@ export function onnxFile(config: ModelConfig, versionDirectory: string): string 
   throw missing(config, filename);
 }
 
-function isFile(file: string): boolean {
+/** True for a file that is there. */
+export function isFile(file: string): boolean {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 

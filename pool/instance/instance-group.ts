@@ -9,43 +9,79 @@ import { Batcher } from "../scheduler/batch.ts";
 import type { InstanceGroup, ModelInstance } from "./model-instance.ts";
 import { ThreadInstance } from "./thread-instance.ts";
 
-/** Each is a thread with a copy of the model. */
+/** Each is a thread or a process with a copy of the model. */
 const maxInstances = 256;
 
-interface Placement {
+/** One instance: its name, where it runs, and what its group says of the rate limiter. */
+export interface Placement extends Pick<ModelInstanceGroup, "rateLimiter"> {
   readonly name: string;
   readonly device: Device;
 }
 
-/**
- * Starts all instances that a config asks for, side by side; if one cannot load, none stays and the reason is thrown.
- *
- * @param savedGraph folder of the optimised graph, if there is one
- */
+/** An instance as its group sees it. */
+export interface RunningInstance extends ModelInstance {
+  /** False while it is down or being prepared. */
+  readonly alive: boolean;
+  /** Executions handed over and not answered. */
+  readonly outstanding: number;
+  /** Ends it and frees its memory; what still runs is given up. */
+  close(): Promise<void>;
+}
+
+/** What an instance has from its group. */
+export interface InstanceOwner {
+  /** To be told when there may be room again. */
+  readonly onRoom: () => void;
+  /** What it does after each of its starts, before it has room; a start that fails in it has failed. */
+  readonly prepare?: (instance: ModelInstance) => Promise<void>;
+  /** Its share of the machine's cores. */
+  readonly cores: number;
+}
+
+/** Starts one instance; rejects with the reason that it could not be. */
+export type StartInstance = (
+  placement: Placement,
+  owner: InstanceOwner,
+) => Promise<RunningInstance>;
+
+/** What each instance, by its place among all, does after each of its starts, before it has room. */
+export type PrepareInstance = (instance: ModelInstance, place: number) => Promise<void>;
+
+/** How instances start. */
+export interface InstancesOptions {
+  /** Folder of the optimised graph, if there is one. */
+  readonly savedGraph?: string;
+  readonly prepare?: PrepareInstance;
+}
+
+/** Starts all instances that a config asks for, each a thread. */
 export async function startInstances(
   source: FetchedVersion,
   model: ServedModel,
-  savedGraph?: string,
+  { savedGraph, prepare }: InstancesOptions = {},
 ): Promise<InstanceGroup> {
-  checkBackend(model.config);
+  return startGroup(model, threadStarter(source, model, savedGraph), prepare);
+}
+
+/**
+ * Starts all instances that a config asks for, side by side and in the order of their placements; if one cannot load,
+ * none stays and the reason is thrown.
+ */
+export async function startGroup(
+  model: ServedModel,
+  start: StartInstance,
+  prepare?: PrepareInstance,
+): Promise<InstanceGroup> {
   const placements = placeInstances(model, await gpuIds());
-  const group = new ThreadGroup();
-  const batcher = new Batcher(model);
+  const group = new StartedInstances();
   const onCpu = placements.filter(({ device }) => device.kind === "cpu").length;
+  const cores = Math.max(1, Math.floor(availableParallelism() / Math.max(1, onCpu)));
   const started = await Promise.allSettled(
-    placements.map(({ name, device }) =>
-      ThreadInstance.start({
-        name,
-        batcher,
+    placements.map((placement, place) =>
+      start(placement, {
+        cores,
         onRoom: () => group.hasRoom(),
-        settings: {
-          modelName: model.name,
-          config: model.config,
-          versionDirectory: source.versionDirectory,
-          ...(savedGraph !== undefined && { savedGraph }),
-          device,
-          cores: Math.max(1, Math.floor(availableParallelism() / Math.max(1, onCpu))),
-        },
+        ...(prepare && { prepare: (instance) => prepare(instance, place) }),
       }),
     ),
   );
@@ -54,6 +90,30 @@ export async function startInstances(
   if (!failed) return group;
   await group.close();
   throw InferenceError.from(failed.reason);
+}
+
+/** Makes the function that starts instances whose backend runs in a thread of this process. */
+export function threadStarter(
+  source: FetchedVersion,
+  model: ServedModel,
+  savedGraph: string | undefined,
+): StartInstance {
+  checkBackend(model.config);
+  const batcher = new Batcher(model);
+  return ({ name, device }, { cores, ...owner }) =>
+    ThreadInstance.start({
+      ...owner,
+      name,
+      batcher,
+      settings: {
+        modelName: model.name,
+        config: model.config,
+        versionDirectory: source.versionDirectory,
+        ...(savedGraph !== undefined && { savedGraph }),
+        device,
+        cores,
+      },
+    });
 }
 
 /**
@@ -72,7 +132,11 @@ export function placeInstances(model: ServedModel, gpus: readonly number[]): rea
   return groups.flatMap(({ group, devices }) =>
     devices
       .flatMap((device) => Array.from({ length: group.count }, () => device))
-      .map((device, i) => ({ name: `${group.name}_${i}`, device })),
+      .map((device, i) => ({
+        name: `${group.name}_${i}`,
+        device,
+        ...(group.rateLimiter && { rateLimiter: group.rateLimiter }),
+      })),
   );
 }
 
@@ -98,8 +162,8 @@ function devicesOf(
   }));
 }
 
-class ThreadGroup implements InstanceGroup {
-  readonly #instances: ThreadInstance[] = [];
+class StartedInstances implements InstanceGroup {
+  readonly #instances: RunningInstance[] = [];
   #listener: () => void = () => {};
 
   get instances(): readonly ModelInstance[] {
@@ -110,12 +174,12 @@ class ThreadGroup implements InstanceGroup {
     return this.#instances.some(({ alive }) => alive);
   }
 
-  add(instance: ThreadInstance): void {
+  add(instance: RunningInstance): void {
     this.#instances.push(instance);
   }
 
   next(): ModelInstance | undefined {
-    let least: ThreadInstance | undefined;
+    let least: RunningInstance | undefined;
     for (const instance of this.#instances) {
       if (!instance.hasRoom) continue;
       if (!least || instance.outstanding < least.outstanding) least = instance;

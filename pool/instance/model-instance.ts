@@ -10,6 +10,8 @@ export interface ModelInstance {
    * instance, so that it never idles for a hop between threads; behind a long one it may not, so that batches grow.
    */
   readonly hasRoom: boolean;
+  /** True where a request must not run a second time, because the model may have acted on it already. */
+  readonly runsOnce?: boolean | undefined;
   /**
    * Runs the requests together and answers each through its sink. Resolves with what it took, in the same turn as
    * the answers; rejects with an InferenceError, and has then answered none of them.

@@ -3,6 +3,7 @@ import type { InstanceSettings } from "../backend/backend.ts";
 import type { Batcher } from "../scheduler/batch.ts";
 import { systemClock, type Clock } from "../../serving/clock.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
+import { traceExecution } from "../../serving/trace-execution.ts";
 import type { Answer } from "./messages.ts";
 import type { ModelInstance } from "./model-instance.ts";
 import type { ExecutionTimings } from "../../serving/model-statistics.ts";
@@ -31,6 +32,8 @@ export interface ThreadInstanceOptions {
   readonly batcher: Batcher;
   /** Told when there may be room again. */
   readonly onRoom: () => void;
+  /** What it does after each start of its thread, before it has room; a start that fails in it has failed. */
+  readonly prepare?: (instance: ModelInstance) => Promise<void>;
   readonly clock?: Clock;
   /** The thread's own file, where it is not the usual one. */
   readonly script?: URL;
@@ -50,6 +53,7 @@ export class ThreadInstance implements ModelInstance {
    */
   readonly #outstanding: Outstanding[] = [];
   #link: ThreadLink | undefined;
+  #prepared = false;
   #nextId = 0;
   /** Until it is known: nothing is put ahead of an execution that may take long. */
   #meanNanoseconds = maxOutstandingNanoseconds;
@@ -63,10 +67,16 @@ export class ThreadInstance implements ModelInstance {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Resolves when the model is loaded; rejects with the reason that it could not be. */
+  /** Resolves when the model is loaded and prepared; rejects with the reason that it could not be. */
   static async start(options: ThreadInstanceOptions): Promise<ThreadInstance> {
     const instance = new ThreadInstance(options);
     await instance.#open();
+    try {
+      await instance.#prepare();
+    } catch (error) {
+      await instance.close();
+      throw error;
+    }
     return instance;
   }
 
@@ -81,9 +91,14 @@ export class ThreadInstance implements ModelInstance {
     else this.#link = link;
   }
 
-  /** False while the thread is down. */
+  async #prepare(): Promise<void> {
+    await this.#options.prepare?.(this);
+    this.#prepared = true;
+  }
+
+  /** False while the thread is down or being prepared. */
   get alive(): boolean {
-    return this.#link !== undefined;
+    return this.#link !== undefined && this.#prepared;
   }
 
   /** Executions handed over and not answered. */
@@ -92,7 +107,7 @@ export class ThreadInstance implements ModelInstance {
   }
 
   get hasRoom(): boolean {
-    if (!this.#link) return false;
+    if (!this.alive) return false;
     const size = this.#outstanding.length;
     return (
       size === 0 ||
@@ -131,7 +146,7 @@ export class ThreadInstance implements ModelInstance {
   }
 
   #answered(answers: readonly Answer[]): void {
-    this.#backoffMilliseconds = firstBackoffMilliseconds;
+    if (this.#prepared) this.#backoffMilliseconds = firstBackoffMilliseconds;
     for (const answer of answers) {
       const index = this.#outstanding.findIndex(({ id }) => id === answer.id);
       const outstanding = this.#outstanding[index];
@@ -156,6 +171,7 @@ export class ThreadInstance implements ModelInstance {
         requests.map(({ request }) => request),
         answer.outputs,
       );
+      traceExecution(requests, { computeInputNanoseconds, computeInferNanoseconds }, started);
       for (const [i, { sink }] of requests.entries()) sink.send(responses[i], true);
     } catch (error) {
       reject(InferenceError.from(error));
@@ -170,6 +186,7 @@ export class ThreadInstance implements ModelInstance {
 
   #gone(cause: Error): void {
     this.#link = undefined;
+    this.#prepared = false;
     this.#failOutstanding("died while it ran the request", cause);
     this.#restartLater();
   }
@@ -187,10 +204,25 @@ export class ThreadInstance implements ModelInstance {
   async #restart(): Promise<void> {
     try {
       await this.#open();
-      this.#options.onRoom();
     } catch {
       this.#restartLater();
+      return;
     }
+    try {
+      await this.#prepare();
+      this.#options.onRoom();
+    } catch {
+      await this.#giveUpThread();
+    }
+  }
+
+  async #giveUpThread(): Promise<void> {
+    const link = this.#link;
+    if (!link) return; // it has died, and its restart is planned
+    this.#link = undefined;
+    this.#failOutstanding("is being restarted");
+    await link.close();
+    this.#restartLater();
   }
 
   #down(problem: string, cause?: Error): InferenceError {

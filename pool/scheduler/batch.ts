@@ -1,31 +1,43 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
+import type { BatchOutput } from "../../protocol/model-config.ts";
 import { noParameters } from "../../protocol/parameters.ts";
-import { sameItemShape, shapeMatches, shapeText, type Shape } from "../../protocol/shape.ts";
+import {
+  elementCount,
+  sameItemShape,
+  shapeMatches,
+  shapeText,
+  type Shape,
+} from "../../protocol/shape.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import type { TensorParts } from "../instance/messages.ts";
+import { batchInputs } from "./batch-inputs.ts";
+import { inverse, type Reshape, reshapes, substitute } from "./reshape.ts";
 import { cutRows } from "./rows.ts";
-
-/** Dimensions of one tensor without the batch: as clients see them, and as the model does. */
-interface Reshape {
-  readonly client: Shape;
-  readonly model: Shape;
-}
+import { scatterOutput } from "./scatter-output.ts";
 
 /**
  * Puts requests together into one run of a model and takes its outputs apart again: concatenation along the first
- * dimension, with the config's `reshape` applied on the way in and undone on the way out.
+ * dimension, with the config's `reshape` applied on the way in and undone on the way out. Ragged inputs lose their shapes,
+ * which the model learns from `batch_input` and the outputs get back by `batch_output`.
  */
 export class Batcher {
   readonly #model: ServedModel;
   readonly #inputReshapes: ReadonlyMap<string, Reshape>;
   readonly #outputReshapes: ReadonlyMap<string, Reshape>;
   readonly #allOutputs: readonly string[];
+  readonly #ragged: ReadonlySet<string>;
+  readonly #scattered: ReadonlyMap<string, BatchOutput>;
 
   constructor(model: ServedModel) {
+    const { input, batchOutput } = model.config;
     this.#model = model;
+    this.#ragged = new Set(input.flatMap((one) => (one.allowRaggedBatch ? one.name : [])));
+    this.#scattered = new Map(
+      batchOutput.flatMap((one) => one.targetName.map((name) => [name, one] as const)),
+    );
     this.#inputReshapes = reshapes(model.config.input);
     this.#outputReshapes = reshapes(model.config.output);
     this.#allOutputs = model.config.output.map(({ name }) => name);
@@ -35,15 +47,33 @@ export class Batcher {
   merge(requests: readonly ValidInferenceRequest[]): readonly TensorParts[] {
     const [first, ...others] = requests;
     if (!first) return [];
-    return first.inputs.map((input) => {
-      const tensors = others.map((request) => this.#sameInput(request, first, input));
-      const shape = this.#batchShape([input, ...tensors]);
+    const inputs = first.inputs.map((input) => {
+      const tensors = [input, ...others.map((request) => this.#sameInput(request, first, input))];
       return {
         name: input.name,
         datatype: input.datatype,
-        shape: this.#reshaped(shape, this.#inputReshapes.get(input.name), "input", input.name),
-        parts: [input.bytes, ...tensors.map(({ bytes }) => bytes)],
+        shape: this.#ragged.has(input.name)
+          ? [tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0)]
+          : this.#modelShape({ name: input.name, shape: this.#batchShape(tensors) }),
+        parts: tensors.map(({ bytes }) => bytes),
       };
+    });
+    const { batchInput } = this.#model.config;
+    if (batchInput.length === 0) return inputs;
+    const shapesOf = (source: string): readonly Shape[] =>
+      this.#sources(requests, source).map((input) => this.#modelShape(input));
+    return [...inputs, ...batchInputs(batchInput, shapesOf)];
+  }
+
+  #modelShape({ name, shape }: Pick<Tensor, "name" | "shape">): Shape {
+    return this.#reshaped(shape, this.#inputReshapes.get(name), "input", name);
+  }
+
+  #sources(requests: readonly ValidInferenceRequest[], source: string): readonly Tensor[] {
+    return requests.map(({ inputs }) => {
+      const found = inputs.find(({ name }) => name === source);
+      if (found) return found;
+      throw this.#internal(`a request lacks input '${source}', by which its batch is described`);
     });
   }
 
@@ -88,8 +118,7 @@ export class Batcher {
     requests: readonly ValidInferenceRequest[],
     outputs: readonly Tensor[],
   ): readonly InferenceResponse[] {
-    const sizes = requests.map(({ batchSize }) => batchSize);
-    const shares = new Map(outputs.map((output) => [output.name, this.#shares(output, sizes)]));
+    const shares = new Map(outputs.map((output) => [output.name, this.#shares(output, requests)]));
     return requests.map((request, i) => ({
       modelName: this.#model.name,
       modelVersion: this.#model.version,
@@ -99,9 +128,12 @@ export class Batcher {
     }));
   }
 
-  #shares(output: Tensor, sizes: readonly number[]): readonly Tensor[] {
+  #shares(output: Tensor, requests: readonly ValidInferenceRequest[]): readonly Tensor[] {
+    const scatter = this.#scattered.get(output.name);
+    if (scatter) return this.#scatter(output, scatter, requests);
     const reshape = this.#outputReshapes.get(output.name);
     if (this.#model.config.maxBatchSize === 0) return [this.#unbatched(output, reshape)];
+    const sizes = requests.map(({ batchSize }) => batchSize);
     const total = sizes.reduce((sum, size) => sum + size, 0);
     const [items, ...rest] = output.shape;
     if (items !== total) {
@@ -118,6 +150,23 @@ export class Batcher {
       );
       return { name: output.name, datatype: output.datatype, shape, bytes };
     });
+  }
+
+  #scatter(
+    output: Tensor,
+    { sourceInput: [source = ""] }: BatchOutput,
+    requests: readonly ValidInferenceRequest[],
+  ): readonly Tensor[] {
+    const { config } = this.#model;
+    const dims = config.output.find(({ name }) => name === output.name)?.dims ?? [];
+    const stated = config.maxBatchSize > 0 ? [-1, ...dims] : dims;
+    const given = this.#sources(requests, source).map(({ shape }) => shape);
+    const pieces = scatterOutput(output, stated, given);
+    if (pieces) return pieces;
+    throw this.#internal(
+      `output '${output.name}': given shape ${shapeText(output.shape)}, expected a piece for each request with the shape ` +
+        `of its input '${source}'`,
+    );
   }
 
   #unbatched(output: Tensor, reshape: Reshape | undefined): Tensor {
@@ -145,29 +194,4 @@ export class Batcher {
   #internal(text: string): InferenceError {
     return new InferenceError(StatusCode.Internal, `model '${this.#model.name}': ${text}`);
   }
-}
-
-type Reshapable = {
-  readonly name: string;
-  readonly dims: Shape;
-  readonly reshape?: { readonly shape: Shape };
-};
-
-function reshapes(tensors: readonly Reshapable[]): ReadonlyMap<string, Reshape> {
-  return new Map(
-    tensors.flatMap(({ name, dims, reshape }) =>
-      reshape ? [[name, { client: dims, model: reshape.shape }] as const] : [],
-    ),
-  );
-}
-
-function inverse({ client, model }: Reshape): Reshape {
-  return { client: model, model: client };
-}
-
-/** The n-th variable dimension of the one side is the n-th of the other. */
-function substitute({ client, model }: Reshape, own: Shape): Shape {
-  const variable = own.filter((_, i) => client[i] === -1);
-  let next = 0;
-  return model.map((dimension) => (dimension === -1 ? (variable[next++] ?? 1) : dimension));
 }

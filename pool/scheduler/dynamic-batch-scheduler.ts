@@ -1,6 +1,6 @@
 import type { ModelConfig, ModelDynamicBatching } from "../../protocol/model-config.ts";
 import { mayShareBatch } from "./equal-inputs.ts";
-import type { PendingQueue, QueuedRequest } from "./pending-queue.ts";
+import { PendingQueue, type QueuedRequest } from "./pending-queue.ts";
 import { preserveOrdering } from "./preserve-ordering.ts";
 import { type BatchPolicy, QueueScheduler, type SchedulerOptions } from "./queue-scheduler.ts";
 import { requestRunner } from "./run-requests.ts";
@@ -20,21 +20,23 @@ export function dynamicBatchScheduler(
     options,
     new DynamicBatchPolicy(config, batching),
     batching.preserveOrdering ? preserveOrdering(run) : run,
+    new PendingQueue(batching),
   );
 }
 
-/** Walks along the line once: what it has found of the next batch stays true until somebody leaves. */
+/** Walks along the line once: what it has found of the next batch stays true until somebody leaves or gets in between. */
 class DynamicBatchPolicy implements BatchPolicy {
   readonly #maxBatchSize: number;
   readonly #preferredBatchSizes: ReadonlySet<number>;
   readonly #maxPreferredBatchSize: number;
   readonly #maxDelayMilliseconds: number;
   readonly #mayShareBatch: (first: PendingRequest, other: PendingRequest) => boolean;
-  #departures = 0;
+  #changes = 0;
   #last: QueuedRequest | undefined;
   #count = 0;
   #batchSize = 0;
   #preferredCount = 0;
+  #oldest = Infinity;
   #closed = false;
   #askAgainAt = Infinity;
 
@@ -54,9 +56,9 @@ class DynamicBatchPolicy implements BatchPolicy {
   choose(queue: PendingQueue, now: number): number {
     const { front } = queue;
     if (!front) return 0;
-    if (this.#departures !== queue.departures) this.#startOver(queue);
+    if (this.#changes !== queue.changes) this.#startOver(queue);
     this.#walk(front);
-    const dueAt = front.pending.enqueuedAt + this.#maxDelayMilliseconds;
+    const dueAt = this.#oldest + this.#maxDelayMilliseconds;
     // Without a delay nobody is ever late: a preferred size is still worth leaving the rest behind.
     const late = this.#maxDelayMilliseconds > 0 && now >= dueAt;
     if (this.#preferredCount > 0 && !late) return this.#preferredCount;
@@ -67,9 +69,10 @@ class DynamicBatchPolicy implements BatchPolicy {
   }
 
   #startOver(queue: PendingQueue): void {
-    this.#departures = queue.departures;
+    this.#changes = queue.changes;
     this.#last = undefined;
     this.#count = this.#batchSize = this.#preferredCount = 0;
+    this.#oldest = Infinity;
     this.#closed = false;
   }
 
@@ -84,6 +87,7 @@ class DynamicBatchPolicy implements BatchPolicy {
       this.#last = entry;
       this.#count++;
       this.#batchSize = batchSize;
+      this.#oldest = Math.min(this.#oldest, entry.pending.enqueuedAt);
       if (this.#preferredBatchSizes.has(batchSize)) this.#preferredCount = this.#count;
     }
   }

@@ -1,12 +1,10 @@
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { bytesElements, joinBytesElements } from "../../protocol/bytes-tensor.ts";
 import { invalidArgument } from "../../protocol/error.ts";
 import type { SequenceState } from "../../protocol/model-config.ts";
 import { elementCount } from "../../protocol/shape.ts";
+import { readSideFile } from "../side-file.ts";
 import { initialTensor, zeroSize } from "./implicit-state.ts";
 
-const stateFolder = "initial_state";
 const maxFileBytes = 2 ** 30;
 
 /**
@@ -51,35 +49,21 @@ async function readState(
   file: string,
   modelDirectory: string,
 ): Promise<Uint8Array> {
-  const content = await readStateFile(state.inputName, file, modelDirectory);
+  const content = await readSideFile({
+    subject: `initial_state of state '${state.inputName}'`,
+    path: file,
+    modelDirectory,
+    folder: "initial_state",
+    maxBytes: maxFileBytes,
+  });
   const tensor = initialTensor(state);
   if (tensor.datatype === "BYTES") return checkedStrings(state, content, tensor.shape);
   const expected = zeroSize(tensor);
-  if (content.length >= expected) return content.slice(0, expected);
+  if (content.length >= expected) return content.subarray(0, expected);
   throw invalidArgument(
     `initial_state setting expects ${expected} bytes, but the data provided from ${file} only has ` +
       `${content.length} bytes.`,
   );
-}
-
-async function readStateFile(
-  inputName: string,
-  file: string,
-  modelDirectory: string,
-): Promise<Uint8Array> {
-  const subject = `initial_state of state '${inputName}': file '${file}'`;
-  if (file.startsWith("/") || file.includes("\0") || file.split("/").includes("..")) {
-    throw invalidArgument(`${subject} is not below the model's folder '${stateFolder}'`);
-  }
-  const path = join(modelDirectory, stateFolder, file);
-  const found = await stat(path).catch(() => undefined);
-  if (!found?.isFile()) {
-    throw invalidArgument(`${subject} does not exist in the model's folder '${stateFolder}'`);
-  }
-  if (found.size > maxFileBytes) {
-    throw invalidArgument(`${subject} has ${found.size} bytes, expected at most ${maxFileBytes}`);
-  }
-  return readFile(path);
 }
 
 function checkedStrings(

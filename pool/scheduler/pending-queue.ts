@@ -1,21 +1,48 @@
+import type { ModelDynamicBatching } from "../../protocol/model-config.ts";
 import { DeadlineHeap, type Expiring } from "../../serving/deadline-heap.ts";
+import {
+  priorityLevel,
+  queuePolicy,
+  queueTimeoutMilliseconds,
+} from "../../serving/queue-policy.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
 
 /** A request in line. Only its queue changes what can be changed here. */
 export interface QueuedRequest extends Expiring {
   readonly pending: PendingRequest;
-  queued: boolean;
+  /** When its time is over it goes behind the others of its level instead of leaving. */
+  readonly delays: boolean;
+  /** Undefined once it has left. */
+  lane: Lane | undefined;
   next: QueuedRequest | undefined;
   previous: QueuedRequest | undefined;
 }
 
-/** Requests in the order in which they came, any of which may leave from the middle at any time. */
+/** A stretch of the line that is never empty, in which requests stand in the order in which they came to it. */
+interface Lane {
+  /** Its priority level, and a half more for those of the level that are delayed: the least is at the front. */
+  readonly place: number;
+  back: QueuedRequest | undefined;
+  size: number;
+}
+
+const delayed = 0.5;
+
+/**
+ * Requests in line: by priority level, then the delayed after the others, then as they came. Any of them may leave from
+ * the middle at any time. Without `dynamic_batching` there are no levels, and first come is first served.
+ */
 export class PendingQueue {
+  readonly #batching: ModelDynamicBatching | undefined;
   readonly #deadlines = new DeadlineHeap<QueuedRequest>();
+  readonly #lanes: Lane[] = [];
   #front: QueuedRequest | undefined;
-  #back: QueuedRequest | undefined;
   #size = 0;
-  #departures = 0;
+  #changes = 0;
+
+  constructor(batching?: ModelDynamicBatching) {
+    this.#batching = batching;
+  }
 
   get size(): number {
     return this.#size;
@@ -25,33 +52,35 @@ export class PendingQueue {
     return this.#front;
   }
 
-  /** Grows whenever a request leaves: who remembers a place in the line compares it. */
-  get departures(): number {
-    return this.#departures;
+  /** Grows with whatever happens elsewhere than at the back: who remembers a place in the line compares it. */
+  get changes(): number {
+    return this.#changes;
   }
 
-  /** When the first of those with a timeout has to leave, on the scheduler's clock; Infinity when none has one. */
+  /** When the first of those with a timeout has to be looked at, on the scheduler's clock; Infinity when none has one. */
   get nextDeadline(): number {
     return this.#deadlines.first?.deadline ?? Infinity;
   }
 
-  push(pending: PendingRequest): QueuedRequest {
-    const { timeoutMicroseconds } = pending.request;
-    const deadline =
-      timeoutMicroseconds > 0 ? pending.enqueuedAt + timeoutMicroseconds / 1000 : Infinity;
-    const entry = {
+  /** Undefined, and not in line, when its level has as many as `max_queue_size` allows. */
+  push(pending: PendingRequest): QueuedRequest | undefined {
+    const { request, enqueuedAt } = pending;
+    const level = priorityLevel(this.#batching, request.priority);
+    const policy = queuePolicy(this.#batching, level);
+    if (policy && policy.maxQueueSize > 0 && this.#waitingAt(level) >= policy.maxQueueSize) {
+      return undefined;
+    }
+    const entry: QueuedRequest = {
       pending,
-      deadline,
+      deadline: enqueuedAt + queueTimeoutMilliseconds(policy, request.timeoutMicroseconds),
+      delays: policy?.timeoutAction === "DELAY",
       slot: -1,
-      queued: true,
+      lane: undefined,
       next: undefined,
-      previous: this.#back,
+      previous: undefined,
     };
-    if (this.#back) this.#back.next = entry;
-    else this.#front = entry;
-    this.#back = entry;
-    this.#size++;
-    if (deadline !== Infinity) this.#deadlines.add(entry);
+    this.#append(entry, level);
+    if (entry.deadline !== Infinity) this.#deadlines.add(entry);
     return entry;
   }
 
@@ -65,27 +94,73 @@ export class PendingQueue {
     return taken;
   }
 
-  /** Takes out one that has to leave by now. */
+  /** Takes out one that has to leave by now, and delays all before it that may stay. */
   takeExpired(now: number): PendingRequest | undefined {
-    const first = this.#deadlines.first;
-    if (!first || first.deadline > now) return undefined;
-    this.remove(first);
-    return first.pending;
+    for (
+      let { first } = this.#deadlines;
+      first && first.deadline <= now;
+      { first } = this.#deadlines
+    ) {
+      const level = first.lane?.place ?? 0;
+      this.remove(first);
+      if (!first.delays) return first.pending;
+      this.#append(first, level + delayed);
+    }
+    return undefined;
   }
 
   /** Takes one out wherever it stands; false when it has left before. */
   remove(entry: QueuedRequest): boolean {
-    if (!entry.queued) return false;
-    const { previous, next } = entry;
+    const { lane, previous, next } = entry;
+    if (!lane) return false;
     if (previous) previous.next = next;
     else this.#front = next;
     if (next) next.previous = previous;
-    else this.#back = previous;
-    entry.queued = false;
-    entry.next = entry.previous = undefined;
+    lane.size--;
+    if (lane.size === 0) this.#lanes.splice(this.#laneUpTo(lane.place), 1);
+    else if (lane.back === entry) lane.back = previous;
+    entry.lane = entry.next = entry.previous = undefined;
     this.#deadlines.remove(entry);
     this.#size--;
-    this.#departures++;
+    this.#changes++;
     return true;
+  }
+
+  #append(entry: QueuedRequest, place: number): void {
+    const index = this.#laneUpTo(place);
+    const before = this.#lanes[index];
+    const previous = before?.back;
+    const next = previous ? previous.next : this.#front;
+    if (previous) previous.next = entry;
+    else this.#front = entry;
+    if (next) next.previous = entry;
+    entry.previous = previous;
+    entry.next = next;
+    if (before?.place === place) entry.lane = before;
+    else this.#lanes.splice(index + 1, 0, (entry.lane = { place, back: entry, size: 0 }));
+    entry.lane.back = entry;
+    entry.lane.size++;
+    this.#size++;
+    if (next) this.#changes++;
+  }
+
+  /** The index of the last lane that does not come after a place; -1 when all do. */
+  #laneUpTo(place: number): number {
+    let low = -1;
+    let high = this.#lanes.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((this.#lanes[middle]?.place ?? Infinity) <= place) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #waitingAt(level: number): number {
+    const last = this.#laneUpTo(level + delayed);
+    return [this.#lanes[last], this.#lanes[last - 1]].reduce(
+      (sum, lane) => sum + (lane && lane.place >= level ? lane.size : 0),
+      0,
+    );
   }
 }

@@ -36,6 +36,10 @@ class HeldSink implements ResponseSink {
     this.#sink = sink;
   }
 
+  get room(): Promise<void> | undefined {
+    return this.#sink.room;
+  }
+
   send(response: InferenceResponse | undefined, final: boolean): void {
     this.#answer(() => this.#sink.send(response, final));
   }

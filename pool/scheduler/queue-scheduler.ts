@@ -7,7 +7,7 @@ import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { PendingQueue } from "./pending-queue.ts";
 import type { RunRequests } from "./run-requests.ts";
-import { refusal, timeoutExpired } from "../../serving/refusal.ts";
+import { queueFull, refusal, timeoutExpired } from "../../serving/refusal.ts";
 import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 
 /** Chooses, from the front of the line, who runs together. */
@@ -34,7 +34,7 @@ export class QueueScheduler implements Scheduler {
   readonly #clock: Clock;
   readonly #policy: BatchPolicy;
   readonly #runRequests: RunRequests;
-  readonly #queue = new PendingQueue();
+  readonly #queue: PendingQueue;
   readonly #alarm: Alarm;
   readonly #dispatch = (): void => this.#dispatchTurn();
   #dispatching = false;
@@ -42,12 +42,18 @@ export class QueueScheduler implements Scheduler {
   #stopping = false;
   #drained: () => void = () => {};
 
-  constructor(options: SchedulerOptions, policy: BatchPolicy, run: RunRequests) {
+  constructor(
+    options: SchedulerOptions,
+    policy: BatchPolicy,
+    run: RunRequests,
+    queue = new PendingQueue(),
+  ) {
     this.#instances = options.instances;
     this.#statistics = options.statistics;
     this.#clock = options.clock;
     this.#policy = policy;
     this.#runRequests = run;
+    this.#queue = queue;
     this.#alarm = new Alarm(options.clock, this.#dispatch);
     this.#instances.onRoom(() => this.#wake());
   }
@@ -58,11 +64,11 @@ export class QueueScheduler implements Scheduler {
 
   enqueue(pending: PendingRequest): void {
     const refused = refusal(pending.request.modelName, this.#stopping, this.#queue.size);
-    if (refused) {
-      this.#refuse(pending, "REJECTED", refused);
+    const entry = refused ? undefined : this.#queue.push(pending);
+    if (!entry) {
+      this.#refuse(pending, "REJECTED", refused ?? queueFull());
       return;
     }
-    const entry = this.#queue.push(pending);
     this.#inflight++;
     this.#statistics.enqueued();
     pending.call.onCancel((reason) => {

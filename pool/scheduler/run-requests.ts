@@ -28,7 +28,7 @@ export function requestRunner(statistics: ModelStatisticsRecorder, clock: Clock)
       statistics.executed(requests, timings, clock.now());
     } catch (cause) {
       const error = InferenceError.from(cause);
-      if (requests.length > 1 && !nobodysFault.has(error.code)) {
+      if (requests.length > 1 && !instance.runsOnce && !nobodysFault.has(error.code)) {
         await Promise.all(requests.map((one) => run(instance, [one])));
         return;
       }

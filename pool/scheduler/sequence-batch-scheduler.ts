@@ -1,11 +1,10 @@
 import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
 import { aboutRequest } from "../../protocol/request-label.ts";
-import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
 import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { DeadlineHeap } from "../../serving/deadline-heap.ts";
 import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
-import { refusal } from "../../serving/refusal.ts";
+import { refusal, startMissing } from "../../serving/refusal.ts";
 import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { SchedulerOptions } from "./queue-scheduler.ts";
@@ -13,7 +12,7 @@ import type { SequenceBatcher, SequenceKeeper } from "./sequence-batcher.ts";
 import { DirectSequenceBatcher } from "./sequence-direct.ts";
 import type { SequenceModel } from "./sequence-model.ts";
 import { OldestSequenceBatcher } from "./sequence-oldest.ts";
-import { newSequence, type Sequence, type SequenceId } from "./sequence.ts";
+import { newSequence, type Sequence, sequenceKey } from "./sequence.ts";
 
 /** The scheduler of a model with `sequence_batching`. */
 export function sequenceBatchScheduler(model: SequenceModel, options: SchedulerOptions): Scheduler {
@@ -32,7 +31,7 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   readonly #maxIdleMilliseconds: number;
   readonly #batchers: readonly SequenceBatcher[];
   /** Those that a request without START may belong to. */
-  readonly #open = new Map<SequenceId, Sequence>();
+  readonly #open = new Map<string, Sequence>();
   /** Those without a slot, in the order of their first requests. */
   readonly #backlog = new Set<Sequence>();
   /** Of those in the backlog that may not wait for ever, and of those that have a slot and are idle. */
@@ -66,12 +65,12 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   }
 
   enqueue(pending: PendingRequest): void {
-    const error = this.#busy(pending) ?? sequenceError(pending.request, this.#open);
+    const error = this.#busy(pending) ?? sequenceError(pending, this.#open);
     if (error) {
       pending.sink.fail(error);
       return;
     }
-    const sequence = this.#sequenceOf(pending.request);
+    const sequence = this.#sequenceOf(pending);
     sequence.waiting.push(pending);
     this.#waiting++;
     this.#inflight++;
@@ -127,18 +126,19 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   }
 
   /** A START within an open sequence begins it anew, in its place. */
-  #sequenceOf({ sequence: given }: ValidInferenceRequest): Sequence {
+  #sequenceOf({ request: { sequence: given }, call }: PendingRequest): Sequence {
     const id = given?.id ?? 0n;
-    const sequence = this.#open.get(id) ?? newSequence(id);
+    const key = sequenceKey(call.principal, id);
+    const sequence = this.#open.get(key) ?? newSequence(id, key);
     if (given?.end) this.#close(sequence);
-    else this.#open.set(id, sequence);
+    else this.#open.set(key, sequence);
     return sequence;
   }
 
   /** Nothing more is taken for it; what waits of it still runs. */
   #close(sequence: Sequence): void {
     sequence.ended = true;
-    if (this.#open.get(sequence.id) === sequence) this.#open.delete(sequence.id);
+    if (this.#open.get(sequence.key) === sequence) this.#open.delete(sequence.key);
   }
 
   #findSlot(sequence: Sequence, pending: PendingRequest): void {
@@ -264,8 +264,8 @@ const expired = new InferenceError(
 
 /** Why a request is none that could run in a sequence, in the reference's words; it counts no failure either. */
 function sequenceError(
-  { modelName, batchSize, sequence }: ValidInferenceRequest,
-  open: ReadonlyMap<SequenceId, Sequence>,
+  { request: { modelName, batchSize, sequence }, call }: PendingRequest,
+  open: ReadonlyMap<string, Sequence>,
 ): InferenceError | undefined {
   if (batchSize > 1) {
     return invalidArgument(
@@ -277,9 +277,6 @@ function sequenceError(
       `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
     );
   }
-  if (sequence.start || open.has(sequence.id)) return undefined;
-  return invalidArgument(
-    `inference request for sequence ${sequence.id} to model '${modelName}' must specify the START flag on ` +
-      "the first request of the sequence",
-  );
+  if (sequence.start || open.has(sequenceKey(call.principal, sequence.id))) return undefined;
+  return startMissing(modelName, sequence.id);
 }

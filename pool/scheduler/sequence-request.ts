@@ -36,6 +36,9 @@ export function sequenceRequest(
         sink.send(response && withoutStates(model, request.outputs, response), final);
         if (final) keeper.answered(sequence);
       },
+      get room() {
+        return sink.room;
+      },
       fail(error) {
         sink.fail(error);
         keeper.answered(sequence, error);

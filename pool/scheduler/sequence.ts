@@ -1,3 +1,4 @@
+import type { Principal } from "../../protocol/call.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import type { Expiring } from "../../serving/deadline-heap.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
@@ -12,6 +13,8 @@ export type SequenceId = bigint | string;
  */
 export interface Sequence extends Expiring {
   readonly id: SequenceId;
+  /** Where the scheduler finds it; see {@link sequenceKey}. */
+  readonly key: string;
   /** Those of its requests that do not run yet, in the order in which they came. */
   readonly waiting: PendingRequest[];
   /** One of its requests runs: the next has to wait for the answer. */
@@ -28,10 +31,16 @@ export interface Sequence extends Expiring {
   batcher: SequenceBatcher | undefined;
 }
 
+/** What tells sequences apart: a tenant's are nobody else's, whatever ids others choose. */
+export function sequenceKey({ tenant }: Principal, id: SequenceId): string {
+  return `${tenant.length} ${tenant} ${typeof id} ${id}`;
+}
+
 /** A sequence that nobody has heard of yet. */
-export function newSequence(id: SequenceId): Sequence {
+export function newSequence(id: SequenceId, key: string): Sequence {
   return {
     id,
+    key,
     waiting: [],
     running: false,
     begun: false,

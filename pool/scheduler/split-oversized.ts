@@ -1,4 +1,4 @@
-import { Call } from "../../protocol/call.ts";
+import type { Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import { requestLabel } from "../../protocol/request-label.ts";
@@ -56,14 +56,13 @@ class SplitRequest {
   #ended = false;
 
   constructor(whole: PendingRequest, sizes: readonly number[]) {
-    const { principal, receivedAt, traceparent } = whole.call;
     this.#whole = whole;
     this.#missing = sizes.length;
-    this.#parts = cutRequest(whole.request, sizes).map((request) => ({
-      request,
-      call: new Call(principal, receivedAt, traceparent),
-      response: undefined,
-    }));
+    this.#parts = cutRequest(whole.request, sizes).map((request) => {
+      const call = whole.call.part();
+      call.trace = whole.call.trace;
+      return { request, call, response: undefined };
+    });
   }
 
   enqueue(scheduler: Scheduler): void {

@@ -1,4 +1,4 @@
-import type { ModelDynamicBatching } from "../../protocol/model-config.ts";
+import type { ModelDynamicBatching, ModelQueuePolicy } from "../../protocol/model-config.ts";
 import type { Refuse } from "./refuse.ts";
 
 /** Checks the settings of the dynamic batcher against each other and against the largest batch. */
@@ -27,9 +27,17 @@ function checkPriorities(batching: ModelDynamicBatching, refuse: Refuse): void {
   }
 }
 
-/** Responses leave in the order of their requests, so none may overtake another. */
+/** Responses leave in the order of their requests, so none may overtake another in the queue. */
 function checkOrdering(batching: ModelDynamicBatching, refuse: Refuse): void {
   if (batching.priorityLevels > 1) {
     refuse("Only one priority level is allowed when 'preserve_ordering' is true");
   }
+  const { defaultQueuePolicy, priorityQueuePolicy } = batching;
+  if ([defaultQueuePolicy, ...Object.values(priorityQueuePolicy)].some(canDelay)) {
+    refuse("Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true");
+  }
+}
+
+function canDelay(policy: ModelQueuePolicy | undefined): boolean {
+  return policy?.timeoutAction === "DELAY" && policy.defaultTimeoutMicroseconds > 0;
 }

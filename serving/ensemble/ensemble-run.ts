@@ -1,4 +1,4 @@
-import { Call } from "../../protocol/call.ts";
+import type { Call } from "../../protocol/call.ts";
 import { InferenceError } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
 import { noParameters, type Parameters, type ParameterValue } from "../../protocol/parameters.ts";
@@ -9,10 +9,12 @@ import { validRequest } from "../../protocol/valid-request.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { Clock } from "../clock.ts";
 import type { ModelStatisticsRecorder } from "../model-statistics.ts";
-import { SingleResponse } from "../response-sinks.ts";
+import { SingleResponse } from "../single-response.ts";
 import type { PendingRequest } from "../scheduler.ts";
+import { tracedRequest } from "../traced-request.ts";
 import { fitShape } from "./fit-shape.ts";
 import type { EnsemblePlan, StepPlan } from "./plan.ts";
+import { StepTimes, StepTrace } from "./step-trace.ts";
 
 export interface EnsembleRunOptions {
   readonly model: ServedModel;
@@ -30,35 +32,30 @@ export class EnsembleRun {
   readonly #whole: PendingRequest;
   readonly #plan: EnsemblePlan;
   readonly #options: EnsembleRunOptions;
-  /** Those that are known; undefined is one that will not come. */
-  readonly #tensors = new Map<string, Tensor | undefined>();
-  /** For each step that waits, how many tensors it waits for. */
-  readonly #missing = new Map<StepPlan, number>();
-  readonly #running = new Set<Call>();
+  /** By their places in the plan; undefined is one that is not there yet, or will not come. */
+  readonly #tensors: (Tensor | undefined)[] = [];
+  /** For each step, how many tensors it still waits for. */
+  readonly #missing: number[];
+  /** Of each step that runs. */
+  readonly #running: (Call | undefined)[] = [];
+  readonly #times = new StepTimes();
   #unanswered: number;
-  #stepMilliseconds = 0;
   #ended = false;
 
   constructor(whole: PendingRequest, plan: EnsemblePlan, options: EnsembleRunOptions) {
     this.#whole = whole;
     this.#plan = plan;
     this.#options = options;
+    this.#missing = plan.missing.slice();
     this.#unanswered = plan.steps.length;
   }
 
   start(): void {
     const { request, call } = this.#whole;
-    const given = new Map(request.inputs.map((input) => [input.name, input]));
-    for (const { name } of this.#options.model.config.input)
-      this.#tensors.set(name, given.get(name));
-    const ready: StepPlan[] = [];
-    for (const step of this.#plan.steps) {
-      const missing = step.waitsFor.filter((tensor) => !this.#tensors.has(tensor)).length;
-      if (missing === 0) ready.push(step);
-      else this.#missing.set(step, missing);
-    }
+    for (const { name, tensor } of this.#plan.inputs)
+      this.#tensors[tensor] = request.inputs.find((input) => input.name === name);
     call.onCancel((reason) => this.#cancelled(reason));
-    this.#proceed(ready);
+    this.#proceed(this.#plan.first);
   }
 
   /** Runs what can run now; some of it may be answered before this returns. */
@@ -71,18 +68,20 @@ export class EnsembleRun {
   }
 
   #run(step: StepPlan): void {
-    const { principal, receivedAt, traceparent } = this.#whole.call;
     const { model, scheduler } = step.member;
-    const call = new Call(principal, receivedAt, traceparent);
+    const call = this.#whole.call.part();
     const enqueuedAt = this.#options.clock.now();
     try {
       const request = validRequest(model, this.#stepRequest(step));
-      this.#running.add(call);
+      this.#running[step.index] = call;
       const sink = new SingleResponse(
-        (response) => this.#answered(step, call, response, enqueuedAt),
+        (response) => this.#answered(step, call, response),
         (error) => this.#stepFailed(error),
       );
-      scheduler.enqueue({ request, call, sink, enqueuedAt });
+      const trace = this.#whole.call.trace?.step(enqueuedAt);
+      call.trace = new StepTrace(this.#times, trace);
+      const pending = { request, call, sink, enqueuedAt };
+      scheduler.enqueue(trace ? tracedRequest(pending) : pending);
     } catch (error) {
       this.#fail("OTHER", this.#inEnsemble(InferenceError.from(error)));
     }
@@ -97,7 +96,7 @@ export class EnsembleRun {
       modelVersion: version,
       id: request.id,
       inputs: inputs.flatMap((input) => {
-        const tensor = this.#tensors.get(input.tensor);
+        const tensor = this.#tensors[input.tensor];
         if (!tensor) return [];
         const { datatype, shape, bytes } = tensor;
         return { name: input.name, datatype, shape: fitShape(shape, input.dims, batching), bytes };
@@ -107,45 +106,36 @@ export class EnsembleRun {
       priority: request.priority,
       timeoutMicroseconds: request.timeoutMicroseconds,
       ...(request.sequence && { sequence: request.sequence }),
+      ...(request.cacheControl && { cacheControl: request.cacheControl }),
     };
   }
 
-  #answered(step: StepPlan, call: Call, { outputs }: InferenceResponse, startedAt: number): void {
+  #answered(step: StepPlan, call: Call, { outputs }: InferenceResponse): void {
     if (this.#ended) return;
-    this.#running.delete(call);
+    this.#running[step.index] = undefined;
     this.#unanswered--;
-    this.#stepMilliseconds += this.#options.clock.now() - startedAt;
     this.#whole.call.coldStart ??= call.coldStart;
-    const ready = step.outputs.flatMap(({ name, tensor }) =>
-      this.#arrived(
-        tensor,
-        outputs.find((output) => output.name === name),
-      ),
-    );
+    const ready: StepPlan[] = [];
+    for (const { name, tensor } of step.outputs) {
+      this.#tensors[tensor] = outputs.find((output) => output.name === name);
+      for (const reader of this.#plan.readers[tensor] ?? [])
+        if (this.#has(reader)) ready.push(reader);
+    }
     this.#proceed(ready);
   }
 
-  /** Gives the steps that can run now. */
-  #arrived(name: string, tensor: Tensor | undefined): readonly StepPlan[] {
-    this.#tensors.set(name, tensor);
-    const readers = this.#plan.readers.get(name) ?? [];
-    return readers.filter((step) => {
-      const missing = (this.#missing.get(step) ?? 0) - 1;
-      this.#missing.set(step, missing);
-      return missing === 0;
-    });
+  /** True when the tensor that has come was the last that the step waited for. */
+  #has({ index }: StepPlan): boolean {
+    const missing = (this.#missing[index] ?? 0) - 1;
+    this.#missing[index] = missing;
+    return missing === 0;
   }
 
   #complete(): void {
     const { statistics, clock } = this.#options;
     const response = this.#response();
     this.#end();
-    const computeInferNanoseconds = this.#stepMilliseconds * 1e6;
-    statistics.executed(
-      [this.#whole],
-      { computeInputNanoseconds: 0, computeInferNanoseconds, computeOutputNanoseconds: 0 },
-      clock.now(),
-    );
+    statistics.executed([this.#whole], this.#times, clock.now());
     this.#whole.sink.send(response, true);
     this.#options.done();
   }
@@ -153,10 +143,9 @@ export class EnsembleRun {
   #response(): InferenceResponse {
     const { request } = this.#whole;
     const { name, version, config } = this.#options.model;
-    const asked = new Set(request.outputs.map((output) => output.name));
-    const outputs = config.output.flatMap((output) => {
-      const tensor = this.#tensors.get(output.name);
-      if (!tensor || (asked.size > 0 && !asked.has(output.name))) return [];
+    const outputs = this.#plan.outputs.flatMap((output) => {
+      const tensor = this.#tensors[output.tensor];
+      if (!tensor) return [];
       const { datatype, shape, bytes } = tensor;
       const fitting = fitShape(shape, output.dims, config.maxBatchSize > 0);
       return { name: output.name, datatype, shape: fitting, bytes };
@@ -192,7 +181,7 @@ export class EnsembleRun {
     const { statistics, clock } = this.#options;
     this.#end();
     statistics.failed(reason, clock.now() - this.#whole.enqueuedAt);
-    for (const call of this.#running) call.cancel(error);
+    for (const call of this.#running) call?.cancel(error);
     this.#whole.sink.fail(error);
     this.#options.done();
   }

@@ -3,23 +3,23 @@ import type { ModelConfig } from "../../protocol/model-config.ts";
 import type { Shape } from "../../protocol/shape.ts";
 import type { RunningVersion } from "../running-version.ts";
 
-/** An ensemble's tensor, and what a step's model calls it. */
+/** An ensemble's tensor, by its place among all, and what somebody calls it. */
 export interface TensorLink {
-  readonly tensor: string;
+  readonly tensor: number;
   readonly name: string;
 }
 
-export interface InputLink extends TensorLink {
-  /** As the model declares it, without a batch dimension. */
+/** With the dimensions that are declared for it, without a batch dimension. */
+export interface ShapedLink extends TensorLink {
   readonly dims: Shape;
 }
 
 /** One step as it is run. */
 export interface StepPlan {
+  /** Its place among the steps of the plan. */
+  readonly index: number;
   readonly member: RunningVersion;
-  readonly inputs: readonly InputLink[];
-  /** The tensors that it waits for, each once. */
-  readonly waitsFor: readonly string[];
+  readonly inputs: readonly ShapedLink[];
   /** Those that anybody needs. */
   readonly outputs: readonly TensorLink[];
   readonly requested: readonly RequestedOutput[];
@@ -27,8 +27,15 @@ export interface StepPlan {
 
 /** The steps that make certain outputs of an ensemble, and who waits for each tensor. */
 export interface EnsemblePlan {
+  readonly inputs: readonly TensorLink[];
+  readonly outputs: readonly ShapedLink[];
   readonly steps: readonly StepPlan[];
-  readonly readers: ReadonlyMap<string, readonly StepPlan[]>;
+  /** Those that wait for nothing but the request. */
+  readonly first: readonly StepPlan[];
+  /** For each step, how many tensors it waits for that other steps make. */
+  readonly missing: readonly number[];
+  /** For each tensor, the steps that wait for it. */
+  readonly readers: readonly (readonly StepPlan[])[];
 }
 
 /**
@@ -41,12 +48,53 @@ export function planEnsemble(
   members: readonly RunningVersion[],
   outputs: readonly string[],
 ): EnsemblePlan {
+  const { chosen, needed } = choose(config, members, outputs);
+  const tensors = new Map<string, number>();
+  const placeOf = (tensor: string): number => {
+    const place = tensors.get(tensor) ?? tensors.size;
+    tensors.set(tensor, place);
+    return place;
+  };
+  const inputs = config.input.map(({ name }) => ({ name, tensor: placeOf(name) }));
+  const steps = chosen.map((one, index) => stepPlan(one, index, needed, placeOf));
+  const ends = config.output
+    .filter(({ name }) => outputs.includes(name))
+    .map(({ name, dims }) => ({ name, dims, tensor: placeOf(name) }));
+  const given = new Set(inputs.map(({ tensor }) => tensor));
+  const waitsFor = steps.map(
+    (step) => new Set(step.inputs.flatMap(({ tensor }) => (given.has(tensor) ? [] : tensor))),
+  );
+  return {
+    inputs,
+    outputs: ends,
+    steps,
+    first: steps.filter(({ index }) => waitsFor[index]?.size === 0),
+    missing: waitsFor.map(({ size }) => size),
+    readers: Array.from(tensors.values(), (tensor) =>
+      steps.filter(({ index }) => waitsFor[index]?.has(tensor)),
+    ),
+  };
+}
+
+type Step = NonNullable<ModelConfig["ensembleScheduling"]>["step"][number];
+
+interface BoundStep {
+  readonly step: Step;
+  readonly member: RunningVersion;
+}
+
+/** The steps that have to run, and all tensors that are needed. */
+function choose(
+  config: ModelConfig,
+  members: readonly RunningVersion[],
+  outputs: readonly string[],
+): { readonly chosen: readonly BoundStep[]; readonly needed: ReadonlySet<string> } {
   const all = (config.ensembleScheduling?.step ?? []).flatMap((step, i) => {
     const member = members[i];
     return member ? [{ step, member }] : [];
   });
   const needed = new Set(outputs);
-  const chosen = new Set<(typeof all)[number]>();
+  const chosen = new Set<BoundStep>();
   for (let found = -1; found !== chosen.size;) {
     found = chosen.size;
     for (const one of all) {
@@ -55,39 +103,27 @@ export function planEnsemble(
       for (const tensor of Object.values(one.step.inputMap)) needed.add(tensor);
     }
   }
-  const steps = all
-    .filter((one) => chosen.has(one))
-    .map(({ step, member }) => stepPlan(step, member, needed));
-  const links = steps.flatMap((step) => step.waitsFor.map((tensor) => ({ tensor, step })));
-  const readers = new Map(
-    [...Map.groupBy(links, ({ tensor }) => tensor)].map(([tensor, ofTensor]) => [
-      tensor,
-      ofTensor.map(({ step }) => step),
-    ]),
-  );
-  return { steps, readers };
+  return { chosen: all.filter((one) => chosen.has(one)), needed };
 }
 
-type Step = NonNullable<ModelConfig["ensembleScheduling"]>["step"][number];
-
 function stepPlan(
-  { inputMap, outputMap }: Step,
-  member: RunningVersion,
+  { step: { inputMap, outputMap }, member }: BoundStep,
+  index: number,
   needed: ReadonlySet<string>,
+  placeOf: (tensor: string) => number,
 ): StepPlan {
   const dims = new Map(member.model.config.input.map((input) => [input.name, input.dims]));
-  const inputs = Object.entries(inputMap).map(([name, tensor]) => ({
-    name,
-    tensor,
-    dims: dims.get(name) ?? [],
-  }));
   const outputs = Object.entries(outputMap)
-    .map(([name, tensor]) => ({ name, tensor }))
-    .filter(({ tensor }) => needed.has(tensor));
+    .filter(([, tensor]) => needed.has(tensor))
+    .map(([name, tensor]) => ({ name, tensor: placeOf(tensor) }));
   return {
+    index,
     member,
-    inputs,
-    waitsFor: [...new Set(inputs.map(({ tensor }) => tensor))],
+    inputs: Object.entries(inputMap).map(([name, tensor]) => ({
+      name,
+      tensor: placeOf(tensor),
+      dims: dims.get(name) ?? [],
+    })),
     outputs,
     requested: outputs.map(({ name }) => ({ name })),
   };

@@ -1,7 +1,7 @@
 import { normaliseConfig } from "../../repository/complete-config.ts";
 import { systemClock } from "../clock.ts";
 import { ModelStatisticsRecorder } from "../model-statistics.ts";
-import type { RunningVersion, VersionSource } from "../running-version.ts";
+import type { RunningVersion, VersionSource, VersionStatistics } from "../running-version.ts";
 import type { Scheduler } from "../scheduler.ts";
 import { bindMembers, type FindReady } from "./bind-members.ts";
 import { EnsembleScheduler } from "./ensemble-scheduler.ts";
@@ -10,16 +10,26 @@ import type { VersionHolds } from "./version-holds.ts";
 /** Wraps the scheduler of a version, so that it answers with classes where requests ask for them. */
 export type Classifier = (source: VersionSource) => Promise<(scheduler: Scheduler) => Scheduler>;
 
+/** What is told of an ensemble, where other processes count requests for it, too. */
+export interface SharedStatistics {
+  readonly statistics: VersionStatistics;
+  /** To be called when the last request was counted. */
+  end(): Promise<void>;
+}
+
+/** Adds what others count to what is counted here. */
+export type StatisticsSharing = (
+  source: VersionSource,
+  version: Required<Pick<RunningVersion, "model" | "members">>,
+  own: ModelStatisticsRecorder,
+) => SharedStatistics;
+
 export interface EnsembleOptions {
   readonly find: FindReady;
   readonly holds: VersionHolds;
   readonly classifier: Classifier;
-}
-
-/** A version of an ensemble, bound to the versions that run its steps. */
-export interface EnsembleVersion extends RunningVersion {
-  /** One for each step. */
-  readonly members: readonly RunningVersion[];
+  /** @defaultValue nobody else counts */
+  readonly shareStatistics?: StatisticsSharing | undefined;
 }
 
 /**
@@ -28,23 +38,24 @@ export interface EnsembleVersion extends RunningVersion {
  */
 export async function startEnsemble(
   source: VersionSource,
-  { find, holds, classifier }: EnsembleOptions,
-): Promise<EnsembleVersion> {
+  { find, holds, classifier, shareStatistics }: EnsembleOptions,
+): Promise<RunningVersion> {
   const { name, version } = source;
   const config = normaliseConfig(source.config, { gpuCount: 0 });
   const classified = await classifier(source);
   const members = bindMembers(config, find);
   const model = { name, version, config };
-  const statistics = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
+  const own = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
+  const shared = shareStatistics?.(source, { model, members }, own);
   const scheduler = classified(
-    new EnsembleScheduler(model, members, { statistics, clock: systemClock }),
+    new EnsembleScheduler(model, members, { statistics: own, clock: systemClock }),
   );
   holds.hold(members);
   return {
     model,
     members,
     scheduler,
-    statistics,
+    statistics: shared?.statistics ?? own,
     get healthy() {
       return members.every(({ healthy }) => healthy);
     },
@@ -57,13 +68,13 @@ export async function startEnsemble(
     async close() {
       await scheduler.stop();
       holds.release(members);
+      await shared?.end();
     },
   };
 }
 
 /** True for a version that is bound to exactly these. */
 export function isBoundTo(version: RunningVersion, members: readonly RunningVersion[]): boolean {
-  if (!("members" in version) || !Array.isArray(version.members)) return false;
-  const { members: bound } = version;
+  const { members: bound = [] } = version;
   return bound.length === members.length && members.every((member, i) => member === bound[i]);
 }

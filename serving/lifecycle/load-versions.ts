@@ -89,13 +89,14 @@ async function loadVersion(
   wanted: RepositoryVersion,
   { startVersion }: LoadEnvironment,
 ): Promise<LoadedVersion> {
-  const { version, fingerprint } = wanted;
+  const { version, fingerprint, digest } = wanted;
   const running = await startVersion({
     name,
     version: String(version),
     config,
     fingerprint,
     ...(files && { files }),
+    digest,
     fetch: (options) => wanted.fetch(options),
   });
   return { version, fingerprint, running };

@@ -6,7 +6,12 @@ import type { ModelRepository } from "../../repository/model-repository.ts";
 import { type RepositoryChanges, RepositoryWatch } from "../../repository/watch.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import { isEnsemble } from "../../repository/platforms.ts";
-import { type Classifier, startEnsemble } from "../ensemble/start-ensemble.ts";
+import type { ResponseCaching } from "../caching/response-caching.ts";
+import {
+  type Classifier,
+  startEnsemble,
+  type StatisticsSharing,
+} from "../ensemble/start-ensemble.ts";
 import { VersionHolds } from "../ensemble/version-holds.ts";
 import { Ensembles } from "./ensembles.ts";
 import { findVersion } from "./find-version.ts";
@@ -31,6 +36,10 @@ export interface LifecycleOptions {
   readonly loadThreadCount: number;
   /** How ensembles answer those who ask for classes. */
   readonly classifier: Classifier;
+  /** Puts a cache in front of those versions that want one. */
+  readonly caching?: Pick<ResponseCaching, "cached"> | undefined;
+  /** Where other processes run the same ensembles. */
+  readonly shareStatistics?: StatisticsSharing;
 }
 
 /** A model that could not be loaded at the start, and why. */
@@ -68,13 +77,15 @@ export class ModelLifecycle {
     this.#options = options;
     const find = (name: string, version: string): RunningVersion | undefined =>
       this.#records.get(name)?.ready(version);
-    const ofEnsembles = { find, holds: this.#holds, classifier: options.classifier };
+    const { classifier, shareStatistics } = options;
+    const ofEnsembles = { find, holds: this.#holds, classifier, shareStatistics };
     const environment: LoadEnvironment = {
       startVersion: async (source) => {
         this.#checkOpen(); // it may have waited long for its slot
-        return isEnsemble(source.config)
-          ? startEnsemble(source, ofEnsembles)
-          : startVersion(source);
+        const running = isEnsemble(source.config)
+          ? await startEnsemble(source, ofEnsembles)
+          : await startVersion(source);
+        return options.caching?.cached(source, running) ?? running;
       },
       slots: new Slots(options.loadThreadCount),
       log,

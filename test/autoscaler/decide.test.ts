@@ -16,12 +16,23 @@ const policy: ScalingPolicy = {
 };
 const start = 1_700_000_000_000;
 
-function observation(demand: number, existingWorkers: number, inFlight = 0): ScalingObservation {
+function observation(
+  demand: number,
+  existingWorkers: number,
+  inFlight = 0,
+  holders = 0,
+): ScalingObservation {
   return {
     demand,
     existingWorkers,
     oldestAgeMilliseconds: 0,
-    poolWorkers: [{ id: "a", state: "ready", inFlight, startedAt: start }],
+    poolWorkers: [
+      { id: "a", state: "ready", inFlight, sequences: 0, startedAt: start },
+      ...Array.from({ length: holders }, (_, i) => {
+        const id = `holder ${i}`;
+        return { id, state: "ready", inFlight: 0, sequences: 2, startedAt: start } as const;
+      }),
+    ],
   };
 }
 
@@ -38,9 +49,9 @@ class Pool {
   }
 
   /** Lets time pass and looks once. */
-  look(milliseconds: number, demand: number, inFlight = 0): ScalingDecision {
+  look(milliseconds: number, demand: number, inFlight = 0, holders = 0): ScalingDecision {
     this.now += milliseconds;
-    const seen = observation(demand, this.workers, inFlight);
+    const seen = observation(demand, this.workers, inFlight, holders);
     const { decision, state } = decide(this.#policy, seen, this.state, this.now);
     this.state = state;
     this.workers = decision.workers;
@@ -48,11 +59,16 @@ class Pool {
   }
 
   /** Looks every second; gives each change with the seconds it came after. */
-  watch(seconds: number, demand: number, inFlight = 0): [second: number, ...unknown[]][] {
+  watch(
+    seconds: number,
+    demand: number,
+    inFlight = 0,
+    holders = 0,
+  ): [second: number, ...unknown[]][] {
     const changes: [number, ...unknown[]][] = [];
     for (let second = 1; second <= seconds; second++) {
       const before = this.workers;
-      const { workers, reason } = this.look(1000, demand, inFlight);
+      const { workers, reason } = this.look(1000, demand, inFlight, holders);
       if (workers !== before) changes.push([second, workers, reason]);
     }
     return changes;
@@ -130,6 +146,16 @@ describe("decide", () => {
   it("keeps the workers that work in flight needs", () => {
     const pool = new Pool({}, 5);
     expect(pool.watch(300, 10, 35).at(-1)?.[1]).toBe(4);
+  });
+
+  it("keeps the workers that have open sequences, also while nobody asks", () => {
+    const pool = new Pool({}, 5);
+    pool.watch(300, 10, 0, 3);
+    expect(pool.workers).toBe(3);
+    pool.watch(300, 0, 0, 2);
+    expect(pool.workers).toBe(2);
+    pool.watch(300, 0);
+    expect(pool.workers).toBe(0);
   });
 
   it("keeps one worker until the idle time is over, then falls to the minimum at once", () => {

@@ -135,7 +135,7 @@ describe("createKedaServer", () => {
     expect(await operator.ask("IsActive", digits)).toEqual({ result: false });
     observer.seen = { ...quiet, demand: 1 };
     expect(await operator.ask("IsActive", digits)).toEqual({ result: true });
-    const worker = { id: "a", state: "ready", inFlight: 1, startedAt: 0 } as const;
+    const worker = { id: "a", state: "ready", inFlight: 1, sequences: 0, startedAt: 0 } as const;
     observer.seen = { ...quiet, poolWorkers: [worker] };
     expect(await operator.ask("IsActive", digits)).toEqual({ result: true });
   });

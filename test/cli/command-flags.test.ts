@@ -8,6 +8,7 @@ describe("checkCommandFlags", () => {
     ["serve", "--pool-config=tidepool.yaml"],
     ["serve", "--pool-idle-seconds=1"],
     ["serve", "--allow-keda"],
+    ["serve", "--key-name=a"],
     ["gateway", "--pool=a"],
     ["autoscaler", "--pool-worker-id=a"],
     ["dev", "--decided-at=1"],

@@ -39,6 +39,9 @@ function sampleOf(flag: Flag): string {
     "off",
     "text",
     "inference:key=value",
+    "R1:4",
+    "ES256",
+    "infer",
   ];
   return texts.find((text) => flag.type.parse(text) !== undefined) ?? "";
 }
@@ -59,7 +62,7 @@ describe("flagTable", () => {
   });
 
   it("shows every row in the help text, within the terminal", () => {
-    const help = ["dev", "pool"].map((command) => commandHelp(command, 80)).join("");
+    const help = ["dev", "pool", "keys"].map((command) => commandHelp(command, 80)).join("");
     expect(rows.filter(([name]) => !help.includes(`  --${name}`))).toEqual([]);
     expect(help.split("\n").filter((line) => line.length > 80)).toEqual([]);
   });

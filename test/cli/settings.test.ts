@@ -93,7 +93,9 @@ describe("readSettings", () => {
     expect(settingsOf(["--strict-model-config=false"]).disableAutoCompleteConfig).toBe(false);
     const both = settingsOf(["--model-store=/a", "--model-repository=/b"]);
     expect(both.modelRepository.toSorted()).toEqual(["/a", "/b"]);
-    expect(readSettings(["--response-cache-byte-size=4"], {}).warnings).toHaveLength(2);
+    const cached = readSettings(["--response-cache-byte-size=4096"], {});
+    expect(cached.settings.cacheConfig).toEqual(["local,size=4096"]);
+    expect(cached.warnings).toHaveLength(1);
   });
 
   it.each([

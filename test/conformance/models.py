@@ -4,6 +4,7 @@
 Both servers get the same names, shapes and settings. With `onnx` the models are graphs; with `python` the same few lines
 of arithmetic run behind a Python backend, for a reference server that has no ONNX backend.
 """
+import shutil
 import sys
 from pathlib import Path
 
@@ -18,6 +19,9 @@ DATATYPES = "BOOL UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FP16 FP32 FP
 IDENTITY = [("Identity", ["INPUT0"], ["OUTPUT0"])]
 ADD_SUB = [("Add", ["INPUT0", "INPUT1"], ["OUTPUT0"]), ("Sub", ["INPUT0", "INPUT1"], ["OUTPUT1"])]
 DOUBLE = [("Add", ["INPUT0", "INPUT0"], ["OUTPUT0"])]
+# No row of two elements can be multiplied with itself.
+FAILING = [("MatMul", ["INPUT0", "INPUT0"], ["OUTPUT0"])]
+ROW_SUMS = [("Constant", [], ["axis"], {"value_int": 0}), ("CumSum", ["INPUT0", "axis"], ["OUTPUT0"])]
 
 # What the nodes above mean in Python, for the reference server.
 PYTHON = {
@@ -26,6 +30,7 @@ PYTHON = {
     "add_sub": '[pb.Tensor("OUTPUT0", inputs[0].as_numpy() + inputs[1].as_numpy()),\n'
     '                pb.Tensor("OUTPUT1", inputs[0].as_numpy() - inputs[1].as_numpy())]',
     "double": '[pb.Tensor("OUTPUT0", inputs[0].as_numpy() * 2)]',
+    "failing": '[pb.Tensor("OUTPUT0", inputs[0].as_numpy() @ inputs[0].as_numpy())]',
 }
 MODEL_PY = """import json
 
@@ -61,6 +66,19 @@ class TritonPythonModel:
         named = {"OUTPUT0": self.sums[sequence], "STARTED": given["START"], "ENDED": given["END"], "WAS_READY": given["READY"], "SEQUENCE": given["CORRID"]}
         return pb.InferenceResponse([pb.Tensor(name, array) for name, array in named.items()])
 """
+# Adds up the rows of all requests of an execution: who got which sum tells who ran with whom, and in which order.
+ROW_SUMS_MODEL_PY = """import numpy as np
+import triton_python_backend_utils as pb
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        rows = [pb.get_input_tensor_by_name(request, "INPUT0").as_numpy() for request in requests]
+        sums = np.cumsum(np.concatenate(rows), axis=0)
+        ends = np.cumsum([len(row) for row in rows])
+        return [pb.InferenceResponse([pb.Tensor("OUTPUT0", part)]) for part in np.split(sums, ends[:-1])]
+"""
+WHOLE_MODELS_PY = {"sequence": SEQUENCE_MODEL_PY, "row_sums": ROW_SUMS_MODEL_PY}
 # Control inputs: the output that shows each, ONNX's element type and the config.
 SIGNALS = {
     "START": ("STARTED", "INT32", "kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 7 ]"),
@@ -70,6 +88,7 @@ SIGNALS = {
 }
 STATE = 'state [ { input_name: "SUM_IN" output_name: "SUM_OUT" data_type: TYPE_FP32 dims: [ 1 ] initial_state: { data_type: TYPE_FP32 dims: [ 1 ] zero_data: true name: "zero" } } ]'
 DELAY = "preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 400000"
+LONG_DELAY = "preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 1500000"
 POLICY = "default_queue_policy { allow_timeout_override: true default_timeout_microseconds: 60000000 %s }"
 
 
@@ -85,6 +104,7 @@ class Model:
         self.tensor_settings = options.get("tensor_settings", "")
         self.output_settings = options.get("output_settings", "")
         self.labels = options.get("labels", "")
+        self.warmup_file = options.get("warmup_file", b"")
         self.broken = options.get("broken", False)
         both = ["INPUT0", "INPUT1"] if self.operation == "add_sub" else ["INPUT0"]
         self.inputs, self.outputs = both, [name.replace("IN", "OUT") for name in both]
@@ -95,7 +115,7 @@ class Model:
         for version, operation in self.versions.items():
             (folder / version).mkdir(parents=True, exist_ok=True)
             if backend == "python":
-                text = SEQUENCE_MODEL_PY if operation == "sequence" else MODEL_PY.replace("{outputs}", PYTHON[operation])
+                text = WHOLE_MODELS_PY.get(operation) or MODEL_PY.replace("{outputs}", PYTHON[operation])
                 text = "raise RuntimeError('no model here')" if self.broken else text
                 (folder / version / "model.py").write_text(text)
             else:
@@ -103,6 +123,9 @@ class Model:
         (folder / "config.pbtxt").write_text(self.config(backend))
         if self.labels:
             (folder / "labels.txt").write_text(self.labels)
+        if self.warmup_file:
+            (folder / "warmup").mkdir()
+            (folder / "warmup" / "data").write_bytes(self.warmup_file)
 
     def config(self, backend):
         data_type = CONFIG_TYPES.get(self.datatype, f"TYPE_{self.datatype}")
@@ -119,14 +142,14 @@ class Model:
         return "\n".join(lines) + "\n"
 
     def graph(self, operation):
-        nodes = {"add_sub": ADD_SUB, "double": DOUBLE}.get(operation, IDENTITY)
+        nodes = {"add_sub": ADD_SUB, "double": DOUBLE, "row_sums": ROW_SUMS, "failing": FAILING}.get(operation, IDENTITY)
         element = TensorProto.DataType.Value(ONNX_TYPES.get(self.datatype, self.datatype))
         # A `reshape` to [] takes the only dimension away again.
         dims = [] if "reshape" in self.tensor_settings else [None if d == "-1" else int(d) for d in self.dims.split(",")]
         shape = ([None] if self.max_batch_size else []) + dims
         infos = {name: helper.make_tensor_value_info(name, element, shape) for name in self.inputs + self.outputs}
         graph = helper.make_graph(
-            [helper.make_node(*node) for node in nodes], self.name,
+            [helper.make_node(*node[:3], **dict(*node[3:])) for node in nodes], self.name,
             [infos[name] for name in self.inputs], [infos[name] for name in self.outputs],
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
@@ -144,6 +167,7 @@ class Ensemble:
         self.max_batch_size = options.get("max_batch_size", 8)
         self.output_settings = options.get("output_settings", "")
         self.labels = options.get("labels", "")
+        self.settings = options.get("settings", "")
 
     def write(self, directory, backend):
         """Writes config and the empty version below the repository `directory`."""
@@ -155,7 +179,7 @@ class Ensemble:
     def config(self):
         tensor = 'name: "%s" data_type: TYPE_FP32 dims: [ %s ]'
         lines = [
-            f'name: "{self.name}" platform: "ensemble" max_batch_size: {self.max_batch_size}',
+            f'name: "{self.name}" platform: "ensemble" max_batch_size: {self.max_batch_size} {self.settings}',
             *[f"input [ {{ {tensor % pair} }} ]" for pair in self.inputs.items()],
             *[f"output [ {{ {tensor % pair} {self.output_settings} }} ]" for pair in self.outputs.items()],
             "ensemble_scheduling {",
@@ -249,6 +273,58 @@ class SequenceModel(Model):
         return model.SerializeToString()
 
 
+def scheduled():
+    """Models with priorities and queue policies, which hold a batch of fewer than 4 rows back for 1.5 seconds."""
+    policies = {
+        "plain": "",
+        "levels": "priority_levels: 3 default_priority_level: 2",
+        "limits": "priority_levels: 2 default_priority_level: 2 default_queue_policy { max_queue_size: 2 } priority_queue_policy { key: 1 value { max_queue_size: 1 } }",
+        "rejecting": "default_queue_policy { default_timeout_microseconds: 300000 }",
+        "overridden": "default_queue_policy { default_timeout_microseconds: 300000 allow_timeout_override: true }",
+        "endless": "default_queue_policy { allow_timeout_override: true }",
+        "delaying": "priority_levels: 2 default_priority_level: 2 priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 600000 } }",
+    }
+    for name, policy in policies.items():
+        yield Model(f"scheduled_{name}", max_batch_size=4, operation="row_sums", settings=f"dynamic_batching {{ {LONG_DELAY} {policy} }}")
+
+
+def cached():
+    """Models whose answers are cached, alone and in ensembles."""
+    settings = "response_cache { enable: true }"
+    yield Model("cached", operation="double", settings=settings)
+    yield Model("cached_batching", dims="2", operation="double", settings=f"{settings} dynamic_batching {{ }}")
+    yield Model("cached_part", dims="2", operation="double", settings=settings)
+    yield Ensemble("ensemble_of_cached", [doubling("IN", "doubled"), doubling("doubled", "OUT", "cached_part")])
+    yield Ensemble("ensemble_cached", [doubling("IN", "OUT")], settings=settings)
+
+
+def sample(data, name="s", batch_size=1, count=1, data_type="TYPE_FP32", dims="2"):
+    """A sample of warmup with the input INPUT0."""
+    given = f'inputs {{ key: "INPUT0" value {{ data_type: {data_type} dims: [ {dims} ] {data} }} }}'
+    return f'model_warmup [ {{ name: "{name}" batch_size: {batch_size} count: {count} {given} }} ]'
+
+
+def warmed():
+    """Models that run something before they are ready, or cannot."""
+    samples = [sample("zero_data: true", batch_size=3, count=2), sample("random_data: true", count=0), sample("zero_data: true", batch_size=0)]
+    yield Model("warm", dims="2", settings="\n".join(samples))
+    yield Model("warm_twice", dims="2", settings="instance_group [ { count: 1 kind: KIND_CPU } ] " + sample("zero_data: true"))
+    yield Model("warm_strings", "BYTES", dims="2", settings=sample("random_data: true", data_type="TYPE_STRING"))
+    file = sample('input_data_file: "data"', data_type="TYPE_INT32")
+    yield Model("warm_file", "INT32", dims="2", settings=f"dynamic_batching {{ {DELAY} }} {file}", warmup_file=b"enough, and more")
+    faults = {
+        "data": sample(""),
+        "dimension": sample("zero_data: true", dims="-1"),
+        "type": sample("zero_data: true", data_type="TYPE_INT32"),
+        "shape": sample("zero_data: true", dims="3"),
+        "input": 'model_warmup [ { name: "s" batch_size: 1 } ]',
+        "batch": sample("zero_data: true", batch_size=9),
+    }
+    for fault, settings in faults.items():
+        yield Model(f"broken_warmup_{fault}", dims="2", settings=settings)
+    yield Model("broken_warmup_run", dims="2", operation="failing", settings=sample("zero_data: true", "the name"))
+
+
 def models():
     """All of them. Those whose names begin with `spare` or `broken` are not loaded when the server starts."""
     yield from (Model(f"identity_{datatype}", datatype) for datatype in DATATYPES)
@@ -263,9 +339,12 @@ def models():
     yield Model("scores", dims="4", output_settings='label_filename: "labels.txt"', labels="plaice\ncod\nherring\n")
     yield Model("ranks", "INT32", dims="4", max_batch_size=0)
     yield Model("versions", dims="2", versions={"1": "identity", "2": "double"}, settings="version_policy { all { } }")
+    yield from cached()
     yield Model("latest", dims="2", versions={"1": "identity", "2": "double"})
     yield Model("waiting", settings=f"dynamic_batching {{ {DELAY} {POLICY % ''} }}")
     yield Model("crowded", settings=f"dynamic_batching {{ {DELAY} {POLICY % 'max_queue_size: 1'} }}")
+    yield from scheduled()
+    yield from warmed()
     yield SequenceModel("sequence_direct", "direct { }")
     yield SequenceModel("sequence_oldest", "oldest { max_candidate_sequences: 8 }")
     yield SequenceModel("sequence_single", max_batch_size=1)
@@ -282,3 +361,5 @@ if __name__ == "__main__":
     target, kind = Path(sys.argv[1]), sys.argv[2]
     for model in models():
         model.write(target, kind)
+    # The same files for both servers.
+    shutil.copytree(Path(__file__).parent / "python-models", target, dirs_exist_ok=True)

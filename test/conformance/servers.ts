@@ -33,7 +33,9 @@ export async function startWithModels(
   const cluster = shape === "dev on a Redis Cluster" ? await startRedisCluster() : undefined;
   const redis = cluster ? [`--redis-url=${cluster.url}`] : [];
   const command = shape === "serve" ? "serve" : "dev";
-  const settings = [`--model-repository=${repository}`, ...flags, ...redis];
+  // The reference needs no permission for it, and its script gives it a cache.
+  const allowed = ["--allow-client-shm=true", "--cache-config=local,size=268435456"];
+  const settings = [`--model-repository=${repository}`, ...allowed, ...flags, ...redis];
   const server = await startTidepool(settings, command);
   const stop = async (): Promise<void> => {
     await server.stop();

@@ -13,7 +13,7 @@ describe.each(shapes)("tidepool %s, asked by tritonclient", (shape) => {
   beforeAll(async () => {
     server = await startWithModels(shape);
     observations = await runCases(server);
-  }, 180_000);
+  }, 240_000);
 
   afterAll(async () => {
     await server?.stop();

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { clientError } from "../../gateway/call-log.ts";
+import { anonymous } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { collect, type Fields } from "../helpers/grpc-client.ts";
 import { eventually } from "../helpers/eventually.ts";
@@ -140,7 +141,8 @@ describe("clientError", () => {
     const cause = new InferenceError(StatusCode.InvalidArg, "no such op");
     const error = new InferenceError(StatusCode.Internal, "failed to load 'm'", { cause });
     const call = { transport: "http", method: "", requestId: "", model: "m", version: "" } as const;
-    expect(clientError(error, log, { ...call, receivedAt: 0 })).toBe(error);
+    const fields = { ...call, principal: anonymous, receivedAt: 0 };
+    expect(clientError(error, log, fields)).toBe(error);
     expect(log.errors).toEqual([]);
   });
 

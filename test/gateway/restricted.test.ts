@@ -39,7 +39,7 @@ async function grpcStand(...categories: readonly ApiCategory[]): Promise<GrpcSta
 const httpPaths = Object.entries(httpCategories).flatMap(([pattern, category]) => {
   const path = pattern.replace(":model", "batch").replace(":repository", "r");
   const versioned = path.replace("/models/batch", "/models/batch/versions/1");
-  const ofModel = pattern.startsWith("/v2/models/:model");
+  const ofModel = pattern.startsWith("/v2/models/:model") && !/\/(?:cache|trace)\//u.test(pattern);
   return (ofModel ? [path, versioned] : [path]).map((one) => [one, category] as const);
 });
 

@@ -40,6 +40,12 @@ export class HandHeldInstances implements InstanceGroup {
     this.#listener = listener;
   }
 
+  /** Each instance takes one more execution, although it has not ended those that it has. */
+  makeRoom(): void {
+    for (const instance of this.instances) this.#free.add(instance);
+    this.#listener();
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }

@@ -2,7 +2,7 @@ import type { Call } from "../../protocol/call.ts";
 import type { Engine, LoadOptions, UnloadOptions } from "../../protocol/engine.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import type { InferenceResponse } from "../../protocol/inference.ts";
+import type { InferenceResponse, StreamedResponse } from "../../protocol/inference.ts";
 import type { ModelMetadata } from "../../protocol/metadata.ts";
 import type { RepositoryIndexEntry } from "../../protocol/repository-index.ts";
 import type { ModelStatistics } from "../../protocol/statistics.ts";
@@ -14,10 +14,11 @@ export type Answers = (
   call: Call,
 ) => Iterable<InferenceResponse> | AsyncIterable<InferenceResponse>;
 
-/** An engine whose models are functions; what it was asked to load and unload stays on record. */
+/** An engine whose models are functions; what it was asked to load, unload and forget stays on record. */
 export class MemoryEngine implements Engine {
   readonly loaded: [name: string, options: LoadOptions][] = [];
   readonly unloaded: [name: string, options: UnloadOptions][] = [];
+  readonly flushed: string[] = [];
   isReady = true;
   /** For a test to put in place. */
   progress?: NonNullable<Engine["progress"]>;
@@ -46,12 +47,14 @@ export class MemoryEngine implements Engine {
   }
 
   async infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse> {
-    for await (const response of this.stream(request, call)) return response;
+    for await (const { response } of this.stream(request, call)) return response;
     throw new InferenceError(StatusCode.Internal, "expected a single response, got 0");
   }
 
-  async *stream(request: ValidInferenceRequest, call: Call): AsyncGenerator<InferenceResponse> {
-    yield* this.#known(request.modelName, request.modelVersion).answers(request, call);
+  /** Which response is the last one it does not say. */
+  async *stream(request: ValidInferenceRequest, call: Call): AsyncGenerator<StreamedResponse> {
+    const { answers } = this.#known(request.modelName, request.modelVersion);
+    for await (const response of answers(request, call)) yield { response, final: false };
   }
 
   async statistics(name: string, version: string): Promise<readonly ModelStatistics[]> {
@@ -72,6 +75,10 @@ export class MemoryEngine implements Engine {
 
   async unload(name: string, options: UnloadOptions): Promise<void> {
     this.unloaded.push([name, options]);
+  }
+
+  async flushCache(name: string): Promise<void> {
+    this.flushed.push(name);
   }
 
   async close(): Promise<void> {}

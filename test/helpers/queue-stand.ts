@@ -2,9 +2,12 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ResidentVersions } from "../../pool/resident-versions.ts";
 import { directScheduler } from "../../pool/scheduler/direct-scheduler.ts";
+import { sequenceBatchScheduler } from "../../pool/scheduler/sequence-batch-scheduler.ts";
+import { sequenceModel } from "../../pool/scheduler/sequence-model.ts";
 import type { InstanceGroup } from "../../pool/instance/model-instance.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { InferenceRequest } from "../../protocol/inference.ts";
+import type { ModelDynamicBatching } from "../../protocol/model-config.ts";
 import { publishOpened } from "../../queue/openings.ts";
 import { PoolChannel } from "../../queue/pool-channel.ts";
 import { PoolWorker } from "../../queue/pool-worker.ts";
@@ -22,6 +25,7 @@ import type {
 } from "../../serving/running-version.ts";
 import { type HandHeldExecution, HandHeldInstances } from "./hand-held-instances.ts";
 import { KeptAnswers, requestFor, type SentRequest } from "./requests.ts";
+import { plainBatching, noPolicy } from "./dynamic-batching.ts";
 import { modelInput, modelOutput, servedModel } from "./served-model.ts";
 import { SilentLog } from "./silent-log.ts";
 
@@ -49,11 +53,26 @@ export interface StandPoolWorker {
 
 export interface StandPoolWorkerOptions {
   readonly concurrency?: number;
+  readonly drainMilliseconds?: number;
   /** Starts wait for it. */
   readonly starting?: (model: string) => Promise<void>;
+  /** What runs all its models instead of the test. */
+  readonly instances?: InstanceGroup;
 }
 
 const patienceMilliseconds = 5000;
+
+/** A model that answers a request as often as it likes. */
+export const decoupledModel = "decoupled";
+
+/** A model whose requests may wait for 50 ms, unless their priority is 1: these are only delayed then. */
+export const hastyModel = "hasty";
+
+/** A model whose versions have sequences, eight at a time. */
+export const statefulModel = "stateful";
+const slots = 8;
+/** Of its sequences. */
+export const idleMilliseconds = 60_000;
 
 /** Gateways and pool workers of a pool of their own in this process, on a real Redis that tests share. */
 export class QueueStand {
@@ -106,7 +125,8 @@ export class QueueStand {
           const { name: model } = await tickets.get(key);
           started.push(model);
           await options.starting?.(model);
-          const own = new HandHeldInstances();
+          if (options.instances) return countedVersion(model, options.instances);
+          const own = new HandHeldInstances(model === statefulModel ? slots : 1);
           instances.push(own);
           return countedVersion(model, own);
         },
@@ -118,6 +138,7 @@ export class QueueStand {
       redis,
       channel: await PoolChannel.open(this.pool, redis.commands, redis.subscriber),
       concurrency: options.concurrency ?? 4,
+      drainMilliseconds: options.drainMilliseconds ?? 0,
       versions,
       clock: systemClock,
       log: new SilentLog(),
@@ -217,10 +238,29 @@ function fetchNothing(): never {
   throw new Error("a gateway fetches nothing");
 }
 
+const sequenceBatching = {
+  maxSequenceIdleMicroseconds: idleMilliseconds * 1000,
+  controlInput: [],
+  state: [],
+  iterativeSequence: false,
+} as const;
+
+const fiftyMilliseconds = { ...noPolicy, defaultTimeoutMicroseconds: 50_000 };
+const hasty: ModelDynamicBatching = {
+  ...plainBatching,
+  priorityLevels: 2,
+  defaultPriorityLevel: 2,
+  defaultQueuePolicy: fiftyMilliseconds,
+  priorityQueuePolicy: { 1: { ...fiftyMilliseconds, timeoutAction: "DELAY" } },
+};
+
 function echoModel(name: string): RunningVersion["model"] {
   return servedModel(name, {
     input: [modelInput("IN", "TYPE_FP32", [-1])],
     output: [modelOutput("OUT", "TYPE_FP32", [-1])],
+    ...(name === hastyModel && { dynamicBatching: hasty }),
+    ...(name === statefulModel && { sequenceBatching }),
+    ...(name === decoupledModel && { modelTransactionPolicy: { decoupled: true } }),
   });
 }
 
@@ -228,7 +268,11 @@ function echoModel(name: string): RunningVersion["model"] {
 export function countedVersion(name: string, instances: InstanceGroup): CountedVersion {
   const model = echoModel(name);
   const statistics = new ModelStatisticsRecorder({ ...model, tags: {} });
-  const scheduler = directScheduler({ instances, statistics, clock: systemClock });
+  const options = { instances, statistics, clock: systemClock };
+  const sequences = sequenceModel(model.config, sequenceBatching, new Map());
+  const scheduler = model.config.sequenceBatching
+    ? sequenceBatchScheduler(sequences, options)
+    : directScheduler(options);
   return { model, scheduler, healthy: true, statistics, close: () => scheduler.stop() };
 }
 

@@ -77,6 +77,15 @@ describe("withClassification", () => {
     });
   });
 
+  it("reads values wherever they begin in a larger buffer", async () => {
+    const { bytes, ...output } = fp32([1, 2], 1, 2);
+    const larger = Buffer.alloc(64);
+    larger.set(bytes, 3);
+    const sent = await ask({ ...output, bytes: larger.subarray(3, 3 + bytes.length) }, 1);
+    expect(sent.sink.error).toBeUndefined();
+    expect(strings(sent)).toEqual(["2.000000:1"]);
+  });
+
   it("chooses item by item of a batch", async () => {
     const sent = await ask(fp32([2, 3], 1, 2, 3, 4, 6, 5), 2);
     expect(strings(sent)).toEqual(["3.000000:2", "2.000000:1", "6.000000:1", "5.000000:2"]);

@@ -30,7 +30,9 @@ describe("readLabels", () => {
 
   it("refuses a file that is not there", async () => {
     await expect(labelsOf("none.txt")).rejects.toMatchObject({
-      message: "output 'OUT': label file 'none.txt' does not exist in the model's directory",
+      code: "INVALID_ARG",
+      message:
+        "label_filename of output 'OUT': file 'none.txt' does not exist in the model's directory",
     });
   });
 

@@ -2,12 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { RunningVersion, VersionSource } from "../../serving/running-version.ts";
+import type {
+  RunningVersion,
+  StartListener,
+  VersionSource,
+} from "../../serving/running-version.ts";
 import { SilentLog } from "../helpers/silent-log.ts";
 import { systemClock } from "../../serving/clock.ts";
+import { RateLimiter } from "../../pool/rate-limiter/rate-limiter.ts";
 import { type StartOptions, versionStarter } from "../../pool/start-version.ts";
 import { bytesElements } from "../../protocol/bytes-tensor.ts";
-import type { ModelConfig } from "../../protocol/model-config.ts";
+import type { ModelConfig, ModelWarmup } from "../../protocol/model-config.ts";
+import { cpuGroup } from "../helpers/instance-groups.ts";
 import { identityModel } from "../helpers/onnx-model.ts";
 import { onnxVersion } from "../helpers/onnx-version.ts";
 import { pendingRequest, requestFor, type SentRequest } from "../helpers/requests.ts";
@@ -32,6 +38,7 @@ async function start(
   source: VersionSource,
   more: Partial<StartOptions> = {},
   log = new SilentLog(),
+  listener?: StartListener,
 ): Promise<RunningVersion> {
   const options = {
     probe: {
@@ -45,7 +52,7 @@ async function start(
     splitOversizedBatches: false,
     ...more,
   };
-  const version = await versionStarter(options, log)(source);
+  const version = await versionStarter(options, log)(source, listener);
   onTestFinished(() => version.close());
   return version;
 }
@@ -60,6 +67,11 @@ async function send(
   version.scheduler.enqueue(sent);
   while (!sent.sink.ended) await new Promise((resolve) => setTimeout(resolve, 1));
   return sent;
+}
+
+function zeroSample(batchSize: number, count: number): ModelWarmup {
+  const inputs = { IN: { dataType: "TYPE_FP32", dims: [4], zeroData: true } };
+  return { name: "zeros", batchSize, inputs, count };
 }
 
 describe("versionStarter", () => {
@@ -93,11 +105,15 @@ describe("versionStarter", () => {
 
   it("warns of each setting that has no effect", async () => {
     const log = new SilentLog();
-    const responseCache = { enable: true };
+    const optimization = {
+      eagerBatching: true,
+      priority: "PRIORITY_DEFAULT" as const,
+      gatherKernelBufferThreshold: 0,
+    };
     const ccModelFilenames = { "8.9": "model.onnx" };
-    await start(onnxVersion(identity, { ...tensors, responseCache, ccModelFilenames }), {}, log);
+    await start(onnxVersion(identity, { ...tensors, optimization, ccModelFilenames }), {}, log);
     expect(log.warnings).toEqual([
-      "model 'm': 'response_cache.enable' has no effect yet",
+      "model 'm': 'optimization.eager_batching' has no effect yet",
       "model 'm': 'cc_model_filenames' has no effect yet",
     ]);
   });
@@ -110,6 +126,47 @@ describe("versionStarter", () => {
     const bytes = sent.sink.responses[0]?.outputs[0]?.bytes ?? new Uint8Array();
     const strings = [...bytesElements(bytes)].map((element) => Buffer.from(element).toString());
     expect(strings).toEqual(["0.000000:0:cat", "0.000000:1:dog"]);
+  });
+
+  it("runs every instance's warmup before it answers, and says when that begins", async () => {
+    const phases: string[] = [];
+    const listener = { onPhase: (phase: string) => void phases.push(phase), onFetched: () => {} };
+    const modelWarmup = [zeroSample(2, 3)];
+    const instanceGroup = [cpuGroup(2)];
+    const source = onnxVersion(identity, { ...tensors, modelWarmup, instanceGroup });
+    const version = await start(source, {}, new SilentLog(), listener);
+    expect(version.statistics.snapshot()).toMatchObject({
+      inferenceCount: 12,
+      executionCount: 6,
+      batchStats: [{ batchSize: 2, computeInfer: { count: 6 } }],
+    });
+    expect(phases).toEqual(["fetch", "load", "warmup"]);
+  });
+
+  it("does not load a model whose warmup fails", async () => {
+    const loading = start(onnxVersion(identity, { ...tensors, modelWarmup: [zeroSample(9, 1)] }));
+    await expect(loading).rejects.toMatchObject({
+      code: "INVALID_ARG",
+      message: "failed to run warmup sample 'zeros': batch size 9 for 'm_0', max allowed is 8; ",
+    });
+  });
+
+  it("lets go of its resources when it fails to load and when it closes", async () => {
+    const rateLimiter = new RateLimiter([]);
+    const rate = { priority: 0, resources: [{ name: "R", global: false, count: 1 }] };
+    const local = { ...tensors, instanceGroup: [{ ...cpuGroup(), rateLimiter: rate }] };
+    const [resource] = rate.resources.map((one) => ({ ...one, global: true }));
+    const everywhere = { priority: 0, resources: resource ? [resource] : [] };
+    const shared = { ...tensors, instanceGroup: [{ ...cpuGroup(), rateLimiter: everywhere }] };
+    const warmed = { ...local, modelWarmup: [zeroSample(9, 1)] };
+    await expect(start(onnxVersion(identity, warmed), { rateLimiter })).rejects.toThrow("zeros");
+    const first = await start(onnxVersion(identity, shared), { rateLimiter });
+    await expect(start(onnxVersion(identity, local), { rateLimiter })).rejects.toThrow(
+      'Resource "R" is present as both global and device-specific resource',
+    );
+    await first.close();
+    const second = await start(onnxVersion(identity, local), { rateLimiter });
+    expect((await send(second, [1, 4])).sink.responses).toHaveLength(1);
   });
 
   it("answers what it has taken before it closes", async () => {
@@ -130,8 +187,15 @@ describe("versionStarter", () => {
     ["sequence_batching.iterative_sequence", { sequenceBatching: sequence }],
     ["model_transaction_policy.decoupled", { modelTransactionPolicy: { decoupled: true } }],
     [
+      "input.is_shape_tensor",
+      { input: [modelInput("IN", "TYPE_FP32", [4], { isShapeTensor: true })] },
+    ],
+    [
       "input.allow_ragged_batch",
-      { input: [modelInput("IN", "TYPE_FP32", [4], { allowRaggedBatch: true })] },
+      {
+        backend: "pytorch",
+        input: [modelInput("IN", "TYPE_FP32", [4], { allowRaggedBatch: true })],
+      },
     ],
   ];
   it.each(unsupported)("refuses to load a model that needs %s", async (setting, config) => {

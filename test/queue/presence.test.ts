@@ -36,7 +36,14 @@ describe("Presence", () => {
 
   it("takes silence for absence", async () => {
     const presence = new Presence(stand.pool, stand.commands);
-    const word = { id: "a", state: "ready", inFlight: 0, startedAt: 0, resident: [] } as const;
+    const word = {
+      id: "a",
+      state: "ready",
+      inFlight: 0,
+      sequences: 0,
+      startedAt: 0,
+      resident: [],
+    } as const;
     await presence.say(word, 10_000);
     await presence.say({ ...word, id: "b" }, 12_000);
     expect(await presence.present(15_000)).toHaveLength(2);

@@ -7,6 +7,7 @@ import type { FailureReason } from "../../telemetry/model-observation.ts";
 import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
 import {
+  hastyModel,
   keyOf,
   type QueueStand,
   send,
@@ -118,6 +119,19 @@ describe("RemoteScheduler", () => {
     expect(version.scheduler.inflight).toBe(0);
   });
 
+  it("gives a request the time that its model's queue policy gives it, whatever it asks for", async () => {
+    const policed = await stand.serve(gateway, hastyModel);
+    const delayed = send(policed, { id: "delayed", priority: 1 });
+    const rejected = send(policed, { id: "rejected", timeoutMicroseconds: 60_000_000 });
+    await eventually(() =>
+      expect(rejected.sink.error?.message).toContain("Request timeout expired"),
+    );
+    const worker = await stand.poolWorker();
+    await eventually(() => expect(worker.executions.map(({ ids }) => ids)).toEqual(["delayed"]));
+    worker.executions[0]?.finish();
+    await answered(delayed);
+  });
+
   it("answers a request whose time is over while its version starts", async () => {
     const gate = Promise.withResolvers<void>();
     const worker = await stand.poolWorker({ starting: () => gate.promise });
@@ -183,8 +197,7 @@ describe("RemoteScheduler", () => {
   async function inRedis(requests: number): Promise<void> {
     await eventually(async () => {
       const [key = ""] = await stand.commands.keys(names.envelope(stand.pool, "*"));
-      // The head, and one for each.
-      expect(await stand.commands.hlen(key)).toBe(requests + 1);
+      expect(await stand.commands.hget(key, "open")).toBe(String(requests));
       expect(await jobs()).toBe(1);
     });
   }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { names } from "../../queue/names.ts";
-import { encodeReply, type Reply } from "../../queue/reply-frame.ts";
-import { bundles } from "../../queue/frame.ts";
+import { encodeReplies, encodeReply, type Reply } from "../../queue/reply-frame.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
@@ -22,14 +21,14 @@ describe("Sender", () => {
   /** How many requests each envelope in Redis has, in the order in which they were made. */
   async function envelopes(): Promise<number[]> {
     const keys = await stand.commands.keys(names.envelope(stand.pool, "*"));
-    const sizes = await Promise.all(keys.toSorted().map((key) => stand.commands.hkeys(key)));
-    return sizes.map((fields) => fields.filter((field) => /^\d+$/u.test(field)).length);
+    const sizes = keys.toSorted().map((key) => stand.commands.hget(key, "open"));
+    return (await Promise.all(sizes)).map(Number);
   }
 
   /** Says what a pool worker would say to the request that was sent first. */
   async function reply(said: Pick<Reply, "number" | "final" | "outcome">): Promise<void> {
-    const frame = encodeReply({ envelope: `${gateway.name}-0`, index: 0, ...said });
-    await stand.commands.rpush(names.replies(gateway.name), ...bundles([frame]));
+    const bundle = encodeReply({ envelope: `${gateway.name}-0`, index: 0, ...said });
+    await stand.commands.rpush(names.replies(gateway.name), bundle);
   }
 
   it("puts requests of one turn into one envelope", async () => {
@@ -56,6 +55,21 @@ describe("Sender", () => {
     const input = { name: "IN", datatype: "FP32", shape: [bytes.length / 4], bytes } as const;
     for (let i = 0; i < 20; i++) send(version, { inputs: [input] });
     await eventually(async () => expect(await envelopes()).toEqual([18, 2]));
+  });
+
+  it("hands on several responses that come in one piece with the end", async () => {
+    const sent = send(version);
+    await eventually(async () => expect(await envelopes()).toEqual([1]));
+    const to = { envelope: `${gateway.name}-0`, index: 0 };
+    const outcome = responseTo(sent.request);
+    const bundles = encodeReplies([
+      { ...to, number: 0, final: false, outcome },
+      { ...to, number: 1, final: false, outcome },
+      { ...to, number: 2, final: true },
+    ]);
+    await stand.commands.rpush(names.replies(gateway.name), ...bundles);
+    await eventually(() => expect(sent.sink.ended).toBe(true));
+    expect(sent.sink.responses).toHaveLength(2);
   });
 
   it("hands on several responses in their order, and ends with the last", async () => {
@@ -122,14 +136,14 @@ describe("Sender", () => {
     await stand.commands.unlink(names.envelope(stand.pool, `${gateway.name}-0`));
     await eventually(async () => expect(await envelopes()).toEqual([1]));
     await reply({ number: 0, final: true, outcome: responseTo(sent.request) });
-    const frame = encodeReply({
+    const bundle = encodeReply({
       envelope: `${gateway.name}-1`,
       index: 0,
       number: 0,
       final: true,
       outcome: { ...responseTo(sent.request), id: "again" },
     });
-    await stand.commands.rpush(names.replies(gateway.name), ...bundles([frame]));
+    await stand.commands.rpush(names.replies(gateway.name), bundle);
     await eventually(() => expect(sent.sink.ended).toBe(true));
     expect(idsOf(sent)).toEqual(["again"]);
   });

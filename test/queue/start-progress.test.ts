@@ -72,7 +72,14 @@ describe("startProgress", () => {
   });
 
   it("knows of a pool worker that said that it starts before anybody listened", async () => {
-    const word = { id: "w", state: "starting", inFlight: 0, startedAt: 0, resident: [] } as const;
+    const word = {
+      id: "w",
+      state: "starting",
+      inFlight: 0,
+      sequences: 0,
+      startedAt: 0,
+      resident: [],
+    } as const;
     await link.presence.say(word, Date.now());
     watch("v1");
     await eventually(() => expect(told).toEqual([{ state: "starting" }]));

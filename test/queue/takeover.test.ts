@@ -60,6 +60,10 @@ describe("Consumer", () => {
     const alone = send(version, { id: "c" }, "other tenant");
     const [before, killer, after] = sent;
     await eventuallyLong(() => expect([...sent, alone].every(({ sink }) => sink.ended)).toBe(true));
+    // The last pool worker removes what is answered, a moment later.
+    await eventuallyLong(async () =>
+      expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]),
+    );
     over = true;
     await Promise.all(children.map(endProcess));
     await replacing;
@@ -73,7 +77,6 @@ describe("Consumer", () => {
     });
     // Twice with all that it had, and twice with that one alone.
     expect(killed).toBeLessThanOrEqual(4);
-    expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]);
   }, 90_000);
 
   it("drops the requests of a gateway that died", async () => {
@@ -106,6 +109,6 @@ describe("Consumer", () => {
 });
 
 /** Each pool worker that dies is noticed after seconds, and several have to. */
-function eventuallyLong(assertion: () => void): Promise<void> {
+function eventuallyLong(assertion: () => void | Promise<void>): Promise<void> {
   return vi.waitFor(assertion, { timeout: 80_000, interval: 50 });
 }

@@ -4,6 +4,16 @@ import { configOf } from "../fixtures/configs.ts";
 
 describe("inferBackend", () => {
   const onnx = { backend: "onnxruntime", platform: "onnxruntime_onnx" };
+  const savedModel = {
+    backend: "tensorflow",
+    platform: "tensorflow_savedmodel",
+    defaultModelFilename: "model.savedmodel",
+  };
+  const graphDef = {
+    backend: "tensorflow",
+    platform: "tensorflow_graphdef",
+    defaultModelFilename: "model.graphdef",
+  };
 
   it.each([
     ["", ["model.onnx"], { ...onnx, defaultModelFilename: "model.onnx" }],
@@ -29,6 +39,15 @@ describe("inferBackend", () => {
       "default_model_filename: 'net.onnx'",
       ["net.onnx"],
       { ...onnx, defaultModelFilename: "net.onnx" },
+    ],
+    ["", ["model.savedmodel/saved_model.pb"], savedModel],
+    ["backend: 'tensorflow'", [], savedModel],
+    ["backend: 'tensorflow'", ["model.graphdef"], graphDef],
+    ["backend: 'tensorflow' platform: 'tensorflow_graphdef'", [], graphDef],
+    [
+      "backend: 'tensorflow' default_model_filename: 'a.graphdef'",
+      ["model.savedmodel/saved_model.pb"],
+      { ...graphDef, defaultModelFilename: "a.graphdef" },
     ],
     ["platform: 'ensemble'", [], { backend: "", platform: "ensemble", defaultModelFilename: "" }],
     ["platform: 'abacus'", ["model.onnx"], { backend: "", platform: "abacus" }],

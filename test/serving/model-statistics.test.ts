@@ -39,6 +39,29 @@ describe("ModelStatisticsRecorder", () => {
     });
   });
 
+  it("counts an answer from the cache as a success that was not run", () => {
+    const statistics = recorder();
+    expect(statistics.observe()).not.toHaveProperty("cache");
+    statistics.cacheEnabled();
+    statistics.executed(batch(1), timings, 120);
+    statistics.cacheMiss(30_000);
+    const { lastInference } = statistics.snapshot();
+    statistics.cacheHit(20_000, 0.05);
+    const { inferenceStats, ...rest } = statistics.snapshot();
+    expect(rest).toMatchObject({ inferenceCount: 1, executionCount: 1, lastInference });
+    expect(inferenceStats).toMatchObject({
+      success: { count: 2, nanoseconds: 20_050_000 },
+      queue: { count: 2, nanoseconds: 12_030_000 },
+      computeInfer: { count: 1, nanoseconds: 5_000_000 },
+      cacheHit: { count: 1, nanoseconds: 20_000 },
+      cacheMiss: { count: 1, nanoseconds: 30_000 },
+    });
+    expect(statistics.observe()).toMatchObject({
+      success: 2,
+      cache: { hits: 1, hitMicroseconds: 20, misses: 1, missMicroseconds: 30 },
+    });
+  });
+
   it("keeps the time of executions by batch size, in ascending order", () => {
     const statistics = recorder();
     for (const sizes of [[8], [1], [5, 3]]) statistics.executed(batch(...sizes), timings, 120);

@@ -3,7 +3,7 @@ import { ServingEngine } from "../../serving/serving-engine.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
-import type { InferenceResponse } from "../../protocol/inference.ts";
+import type { StreamedResponse } from "../../protocol/inference.ts";
 import { turn } from "../helpers/fake-clock.ts";
 import { HandHeldInstances } from "../helpers/hand-held-instances.ts";
 import { InstantInstances } from "../helpers/instant-instances.ts";
@@ -42,7 +42,7 @@ function handHeld() {
   return { instances, models, engine: engineOf(models), request: requestFor(version.model) };
 }
 
-async function all(stream: AsyncIterable<InferenceResponse>): Promise<InferenceResponse[]> {
+async function all(stream: AsyncIterable<StreamedResponse>): Promise<StreamedResponse[]> {
   const responses = [];
   for await (const response of stream) responses.push(response);
   return responses;
@@ -54,7 +54,8 @@ describe("ServingEngine", () => {
     const engine = engineOf(new ModelsInMemory(version));
     const request = requestFor(version.model, [2, 4], { id: "7" });
     expect(await engine.infer(request, call())).toEqual(responseTo(request));
-    expect(await all(engine.stream(request, call()))).toEqual([responseTo(request)]);
+    const only = { response: responseTo(request), final: true };
+    expect(await all(engine.stream(request, call()))).toEqual([only]);
   });
 
   it.each([0, 2])("refuses %d responses where one is expected, and streams them", async (count) => {
@@ -86,10 +87,10 @@ describe("ServingEngine", () => {
     await turn();
     const sink = instances.executions[0]?.requests[0]?.sink;
     sink?.send(responseTo(request), false);
-    expect(await first).toMatchObject({ value: responseTo(request) });
+    expect(await first).toMatchObject({ value: { response: responseTo(request), final: false } });
     const second = responses.next();
     sink?.send(responseTo(request), true);
-    expect(await second).toMatchObject({ done: false });
+    expect(await second).toMatchObject({ value: { final: true } });
     expect(await responses.next()).toMatchObject({ done: true });
   });
 

@@ -65,6 +65,23 @@ describe("inferenceMetrics", () => {
     expect(await text({ counterLatencies: false })).toContain("nv_inference_count");
   });
 
+  it("writes what a cache did, for a model that has one", async () => {
+    const cache = { hits: 7, hitMicroseconds: 20.6, misses: 2, missMicroseconds: 90 };
+    const model = observedModel({ cache });
+    const labels = '{model="text_classifier",version="1"}';
+    const lines = [
+      `nv_cache_num_hits_per_model${labels} 7`,
+      `nv_cache_num_misses_per_model${labels} 2`,
+      `nv_cache_hit_duration_per_model${labels} 21`,
+      `nv_cache_miss_duration_per_model${labels} 90`,
+    ];
+    const written = (await text({}, model)).split("\n");
+    expect(written.filter((line) => line.startsWith("nv_cache"))).toEqual(lines);
+    const counts = (await text({ counterLatencies: false }, model)).split("\n");
+    expect(counts.filter((line) => line.startsWith("nv_cache"))).toEqual(lines.slice(0, 2));
+    expect(await text()).not.toContain("nv_cache");
+  });
+
   it("writes summaries with summary_latencies only", async () => {
     const model = 'model="text_classifier",version="1"';
     expect(await text()).not.toContain("_summary_us");

@@ -12,7 +12,7 @@ import {
   type Arbitrary,
 } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { modelPattern } from "../../../cli/pool-file/model-pattern.ts";
+import { modelPattern } from "../../../protocol/model-pattern.ts";
 import { parsePoolFile } from "../../../cli/pool-file/pool-file.ts";
 import { poolDefaults, type Pool } from "../../../cli/pool-file/pool.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { modelPattern } from "../../../cli/pool-file/model-pattern.ts";
+import { modelPattern } from "../../../protocol/model-pattern.ts";
 import {
   defaultPoolFile,
   parsePoolFile,

@@ -65,7 +65,10 @@ describe("inferenceRequest", () => {
   });
 
   it("knows no shared memory regions", () => {
-    const parameters = { shared_memory_region: { stringParam: "r" } };
+    const parameters = {
+      shared_memory_region: { stringParam: "r" },
+      shared_memory_byte_size: { int64Param: 1 },
+    };
     const text = "Unable to find shared memory region: 'r'";
     expect(() => decoded({ inputs: [{ ...input, parameters }] })).toThrow(text);
     expect(() => decoded({ outputs: [{ name: "O", parameters }] })).toThrow(text);

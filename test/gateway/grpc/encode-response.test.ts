@@ -2,12 +2,15 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   encodeResponse,
+  encodeResponseFrame,
   encodeStreamError,
   encodeStreamResponse,
+  prefixBytes,
 } from "../../../gateway/grpc/encode-response.ts";
 import { datatypes } from "../../../protocol/datatype.ts";
 import type { InferenceResponse } from "../../../protocol/inference.ts";
 import type { ParameterValue } from "../../../protocol/parameters.ts";
+import type { Tensor } from "../../../protocol/tensor.ts";
 import { messages } from "../../../repository/proto-files.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 12 });
@@ -87,6 +90,28 @@ describe("encodeResponse", () => {
       "Response has byte size 2147483673 which exceeds gRPC's byte size limit 2147483647.",
     );
   });
+});
+
+function filled(name: string, length: number): Tensor {
+  const bytes = new Uint8Array(length).fill(length);
+  return { name, datatype: "UINT8", shape: [length], bytes };
+}
+
+describe("encodeResponseFrame", () => {
+  it.each([[[]], [[5]], [[100_000]], [[5, 70_000, 6, 80_000]], [[70_000, 80_000, 7]]])(
+    "writes the same with tensors of %j bytes, and no copy of a large one",
+    (lengths: readonly number[]) => {
+      const outputs = lengths.map((length, i) => filled(`O${i}`, length));
+      const given = { modelName: "m", modelVersion: "1", id: "", parameters: new Map(), outputs };
+      const pieces = encodeResponseFrame(given);
+      const whole = Buffer.concat(pieces);
+      const message = encodeResponse(given);
+      expect([whole[0], whole.readUInt32BE(1)]).toEqual([0, message.length]);
+      expect(whole.subarray(prefixBytes).equals(message)).toBe(true);
+      const large = outputs.filter(({ bytes }) => bytes.length > 65_536);
+      expect(large.every(({ bytes }) => pieces.includes(bytes))).toBe(true);
+    },
+  );
 });
 
 describe("encodeStreamResponse", () => {

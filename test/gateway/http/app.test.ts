@@ -137,6 +137,13 @@ describe("the repository over HTTP", () => {
     expect(stand.engine.loaded).toEqual([]);
   });
 
+  it("forgets the cached answers of a model", async () => {
+    const answer = await stand.post("/v2/models/m/cache/flush");
+    expect([answer.status, answer.text]).toEqual([200, ""]);
+    expect(stand.engine.flushed).toEqual(["m"]);
+    expect((await stand.get("/v2/models/m/cache/flush")).status).toBe(405);
+  });
+
   it("unloads a model, with those it is composed of where it is told to", async () => {
     await stand.post("/v2/repository/models/m/unload");
     await stand.post("/v2/repository/models/m/unload", { parameters: { unload_dependents: true } });

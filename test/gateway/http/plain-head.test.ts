@@ -25,7 +25,14 @@ describe("plainHead", () => {
       modelVersion: "",
       jsonLength: "141",
       traceparent: "00-1-2-01",
+      authorization: undefined,
+      apiKey: undefined,
     });
+  });
+
+  it("reads what proves who calls, which makes no call less plain", () => {
+    const read = plainHead(headText({ ...usual, Authorization: "Bearer x", "X-API-KEY": "y" }));
+    expect(read).toMatchObject({ authorization: "Bearer x", apiKey: "y" });
   });
 
   it("reads the version of the path, and headers in any case and with blanks around their values", () => {
@@ -44,6 +51,7 @@ describe("plainHead", () => {
     "HTTP/1.0": headText(usual, "POST /v2/models/mlp/infer HTTP/1.0"),
     "no Host": headText({ "Content-Length": "1" }),
     "no length": headText({ Host: "x" }),
+    "two keys": headText({ ...usual, "X-API-Key": "x", "x-api-key": "y" }),
     "two lengths": headText({ ...usual, "content-length": "205" }),
     "a signed length": headText({ ...usual, "Content-Length": "+205" }),
     "a length in hexadecimal": headText({ ...usual, "Content-Length": "0x10" }),
@@ -56,7 +64,6 @@ describe("plainHead", () => {
     "an upgrade": headText({ ...usual, Upgrade: "h2c" }),
     "a body on request": headText({ ...usual, Expect: "100-continue" }),
     "a wish for a job": headText({ ...usual, Prefer: "respond-async" }),
-    "a key": headText({ ...usual, Authorization: "Bearer x" }),
     "a header that nobody knows": headText({ ...usual, "X-Anything": "1" }),
     "a name of JavaScript's": headText({ ...usual, constructor: "1" }),
     "a blank before the colon": headText({ ...usual, "Via ": "x" }),

@@ -66,6 +66,93 @@ describe("checkOnnx", () => {
     expect(check(more)).toThrow(expect.objectContaining({ code: "INVALID_ARG", message: text }));
   });
 
+  describe("for a ragged batch", () => {
+    const flat = {
+      ...finding,
+      inputs: [
+        { name: "X", datatype: "FP32", shape: [-1] },
+        { name: "COUNT", datatype: "INT32", shape: [-1] },
+        { name: "SHAPE", datatype: "FP32", shape: [-1, 2] },
+      ],
+      outputs: [{ name: "Y", datatype: "INT64", shape: [-1] }],
+    } as const;
+    const source = { sourceInput: ["X"] };
+    const count = {
+      kind: "BATCH_ELEMENT_COUNT",
+      targetName: ["COUNT"],
+      dataType: "TYPE_INT32",
+      ...source,
+    } as const;
+    const shape = {
+      kind: "BATCH_ITEM_SHAPE",
+      targetName: ["SHAPE"],
+      dataType: "TYPE_FP32",
+      ...source,
+    } as const;
+    const scatter = {
+      kind: "BATCH_SCATTER_WITH_INPUT_SHAPE",
+      targetName: ["Y"],
+      ...source,
+    } as const;
+    const ragged = modelInput("X", "TYPE_FP32", [-1, 3], { allowRaggedBatch: true });
+
+    function checkFlat(more: Partial<ModelConfig>): () => void {
+      const { config } = servedModel("m", {
+        maxBatchSize: 4,
+        input: [ragged],
+        batchInput: [count, shape],
+        output: [modelOutput("Y", "TYPE_INT64", [-1, 3])],
+        batchOutput: [scatter],
+        ...more,
+      });
+      return () => checkOnnx(config, flat);
+    }
+
+    it("accepts a graph that takes and gives flat tensors", () => {
+      expect(checkFlat({})).not.toThrow();
+    });
+
+    it.each<[string, Partial<ModelConfig>]>([
+      [
+        "unable to load model 'm', configuration expects model provides input with shape [-1] for ragged input 'SHAPE', " +
+          "model provides [-1,2]",
+        { input: [ragged, modelInput("SHAPE", "TYPE_FP32", [2], { allowRaggedBatch: true })] },
+      ],
+      [
+        "unable to load model 'm', configuration expects model provides input with shape [-1] for ragged input 'X', " +
+          "which is not supported for optional input",
+        { input: [{ ...ragged, optional: true }] },
+      ],
+      [
+        "unexpected inference input 'COUNTS', allowed inputs are: X, COUNT, SHAPE",
+        { batchInput: [{ ...count, targetName: ["COUNTS"] }, shape] },
+      ],
+      [
+        "unable to load model 'm', configuration expects datatype TYPE_FP32 for input 'COUNT', model provides TYPE_INT32",
+        { batchInput: [{ ...count, dataType: "TYPE_FP32" }, shape] },
+      ],
+      [
+        "unable to load model 'm', batch input kind 'BATCH_ITEM_SHAPE_FLATTEN' expects 1 dimensions, the first of them " +
+          "variable, for input 'SHAPE', model provides [-1,2]",
+        { batchInput: [count, { ...shape, kind: "BATCH_ITEM_SHAPE_FLATTEN" }] },
+      ],
+      [
+        "unable to load model 'm', batch input kind 'BATCH_ITEM_SHAPE' expects a model with batching",
+        { maxBatchSize: 0, batchInput: [count, shape] },
+      ],
+      [
+        "model 'm', tensor 'Y': the model expects 1 dimensions (shape [-1]) but the model configuration specifies " +
+          "3 dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, " +
+          "making complete shape [-1,-1,3])",
+        { batchOutput: [] },
+      ],
+    ])("refuses with: %s", (text, more) => {
+      expect(checkFlat(more)).toThrow(
+        expect.objectContaining({ code: "INVALID_ARG", message: text }),
+      );
+    });
+  });
+
   it("refuses batching for a graph whose first dimension is fixed", () => {
     const fixed = { ...finding, inputs: [{ name: "X", datatype: "FP32", shape: [1, 3] }] } as const;
     const { config } = servedModel("m", {

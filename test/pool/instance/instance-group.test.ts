@@ -67,7 +67,7 @@ describe("startInstances", () => {
     const folder = testFolder();
     const answer = async (): Promise<readonly number[]> => {
       const model = { name: "m", version: "1", config: source.config };
-      const group = await startInstances(source, model, folder);
+      const group = await startInstances(source, model, { savedGraph: folder });
       const sent = request([1, -2]);
       await group.next()?.execute([sent]);
       await group.close();

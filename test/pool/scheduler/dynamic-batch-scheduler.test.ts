@@ -1,58 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { dynamicBatchScheduler } from "../../../pool/scheduler/dynamic-batch-scheduler.ts";
-import type { ModelConfig, ModelDynamicBatching } from "../../../protocol/model-config.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { Tensor } from "../../../protocol/tensor.ts";
+import { dynamicStand } from "../../helpers/dynamic-batching.ts";
 import { turn } from "../../helpers/fake-clock.ts";
-import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
-import { SchedulerStand } from "../../helpers/scheduler-stand.ts";
+import { modelInput } from "../../helpers/served-model.ts";
 import { schedulerCases } from "./scheduler-cases.ts";
-
-interface Given extends Partial<ModelDynamicBatching> {
-  readonly maxBatchSize?: number;
-  readonly instances?: number;
-  readonly input?: ModelConfig["input"];
-}
-
-/** A stand whose model batches at most 8 items unless told otherwise. */
-function standFor({
-  maxBatchSize = 8,
-  instances = 1,
-  input,
-  ...batching
-}: Given = {}): SchedulerStand {
-  const model = servedModel("m", {
-    maxBatchSize,
-    input: input ?? [modelInput("IN", "TYPE_FP32", [4])],
-    output: [modelOutput("OUT", "TYPE_FP32", [4])],
-  });
-  const complete = { ...noBatching, ...batching };
-  const create = dynamicBatchScheduler.bind(undefined, model.config, complete);
-  return new SchedulerStand(model, create, instances);
-}
 
 function tensor(name: string, size: number): Tensor {
   return { name, datatype: "FP32", shape: [1, size], bytes: new Uint8Array(4 * size) };
 }
 
-const noBatching: ModelDynamicBatching = {
-  preferredBatchSize: [],
-  maxQueueDelayMicroseconds: 0,
-  preserveOrdering: false,
-  priorityLevels: 0,
-  defaultPriorityLevel: 0,
-  priorityQueuePolicy: {},
-};
-
 describe("dynamicBatchScheduler with preserve_ordering", () => {
-  schedulerCases(() => standFor({ maxBatchSize: 1, preserveOrdering: true }));
+  schedulerCases(() => dynamicStand({ maxBatchSize: 1, preserveOrdering: true }));
 });
 
 describe("dynamicBatchScheduler", () => {
-  schedulerCases(() => standFor({ maxBatchSize: 1 }));
+  schedulerCases(() => dynamicStand({ maxBatchSize: 1 }));
 
   it("joins the requests of one turn into one execution", async () => {
-    const stand = standFor();
+    const stand = dynamicStand();
     const sent = await stand.send("a", "b", "c");
     expect(stand.ran).toEqual(["a+b+c"]);
     await stand.finish(0);
@@ -60,7 +26,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("joins what came while every instance was busy", async () => {
-    const stand = standFor();
+    const stand = dynamicStand();
     await stand.send("a");
     await stand.send("b");
     await stand.send("c");
@@ -69,7 +35,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("never lets a batch grow over max_batch_size", async () => {
-    const stand = standFor({ instances: 3 });
+    const stand = dynamicStand({ instances: 3 });
     stand.enqueue("a", [3, 4]);
     stand.enqueue("b", [4, 4]);
     stand.enqueue("c", [2, 4]);
@@ -79,19 +45,19 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("forms as many executions in a turn as there is room for", async () => {
-    const stand = standFor({ maxBatchSize: 2, instances: 2 });
+    const stand = dynamicStand({ maxBatchSize: 2, instances: 2 });
     await stand.send("a", "b", "c", "d", "e");
     expect(stand.ran).toEqual(["a+b", "c+d"]);
   });
 
   it("runs at the largest preferred_batch_size it has and leaves the rest for the next", async () => {
-    const stand = standFor({ preferredBatchSize: [2, 4], instances: 2 });
+    const stand = dynamicStand({ preferredBatchSize: [2, 4], instances: 2 });
     await stand.send("a", "b", "c", "d", "e");
     expect(stand.ran).toEqual(["a+b+c+d", "e"]);
   });
 
   it("leaves those behind who are too few for the next preferred size", async () => {
-    const stand = standFor({
+    const stand = dynamicStand({
       preferredBatchSize: [2, 8],
       maxQueueDelayMicroseconds: 1000,
       instances: 2,
@@ -103,7 +69,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("sends a preferred batch before max_queue_delay_microseconds has passed", async () => {
-    const stand = standFor({ preferredBatchSize: [4], maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ preferredBatchSize: [4], maxQueueDelayMicroseconds: 1000 });
     await stand.send("a", "b", "c");
     expect(stand.ran).toEqual([]);
     await stand.send("d");
@@ -111,7 +77,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("sends what it has when no preferred size can be met any more", async () => {
-    const stand = standFor({ preferredBatchSize: [4], maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ preferredBatchSize: [4], maxQueueDelayMicroseconds: 1000 });
     stand.enqueue("a", [3, 4]);
     await turn();
     expect(stand.ran).toEqual([]);
@@ -121,7 +87,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("sends a partial batch when max_queue_delay_microseconds has passed for the oldest", async () => {
-    const stand = standFor({ maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ maxQueueDelayMicroseconds: 1000 });
     await stand.send("a");
     await stand.clock.advance(0.6);
     await stand.send("b");
@@ -132,7 +98,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("sends everybody who waits, preferred size or not, once the delay has passed", async () => {
-    const stand = standFor({ preferredBatchSize: [2], maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ preferredBatchSize: [2], maxQueueDelayMicroseconds: 1000 });
     await stand.send("busy", "busy");
     await stand.send("a", "b", "c");
     await stand.clock.advance(1);
@@ -141,7 +107,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("keeps to max_batch_size however late it is", async () => {
-    const stand = standFor({
+    const stand = dynamicStand({
       maxBatchSize: 3,
       preferredBatchSize: [2],
       maxQueueDelayMicroseconds: 1000,
@@ -154,7 +120,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("counts the delay from the request that is the oldest after a cancellation", async () => {
-    const stand = standFor({ maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ maxQueueDelayMicroseconds: 1000 });
     const [a] = await stand.send("a");
     await stand.clock.advance(0.6);
     await stand.send("b");
@@ -166,7 +132,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("forgets a cancelled request when it counts the items of a batch", async () => {
-    const stand = standFor({ preferredBatchSize: [3], maxQueueDelayMicroseconds: 1000 });
+    const stand = dynamicStand({ preferredBatchSize: [3], maxQueueDelayMicroseconds: 1000 });
     const [, b] = await stand.send("a", "b");
     b?.call.cancel();
     await stand.send("c");
@@ -177,7 +143,7 @@ describe("dynamicBatchScheduler", () => {
 
   it("closes a batch before an input of another size", async () => {
     const input = [modelInput("IN", "TYPE_FP32", [-1])];
-    const stand = standFor({ input, maxQueueDelayMicroseconds: 1000, instances: 2 });
+    const stand = dynamicStand({ input, maxQueueDelayMicroseconds: 1000, instances: 2 });
     stand.enqueue("a", [1, 4]);
     stand.enqueue("b", [2, 4]);
     stand.enqueue("c", [1, 5]);
@@ -186,13 +152,22 @@ describe("dynamicBatchScheduler", () => {
     expect(stand.ran).toEqual(["a+b", "c"]);
   });
 
+  it("joins inputs of any size where they may be ragged", async () => {
+    const input = [modelInput("IN", "TYPE_FP32", [-1], { allowRaggedBatch: true })];
+    const stand = dynamicStand({ input });
+    stand.enqueue("a", [1, 4]);
+    stand.enqueue("b", [2, 5]);
+    await turn();
+    expect(stand.ran).toEqual(["a+b"]);
+  });
+
   it("closes a batch before another set of optional inputs", async () => {
     const input = [
       modelInput("IN", "TYPE_FP32", [4]),
       modelInput("X", "TYPE_FP32", [1], { optional: true }),
       modelInput("Y", "TYPE_FP32", [1], { optional: true }),
     ];
-    const stand = standFor({ input, instances: 4 });
+    const stand = dynamicStand({ input, instances: 4 });
     const x = [tensor("IN", 4), tensor("X", 1)];
     stand.enqueue("a");
     stand.enqueue("b", undefined, { inputs: x });
@@ -204,7 +179,7 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("keeps the order of arrival where a batch fails and its requests run apart", async () => {
-    const stand = standFor({ maxBatchSize: 2, instances: 2, preserveOrdering: true });
+    const stand = dynamicStand({ maxBatchSize: 2, instances: 2, preserveOrdering: true });
     const [a, b, c] = await stand.send("a", "b", "c");
     stand.instances.executions[0]?.fail(new InferenceError(StatusCode.Internal, "no luck"));
     await stand.finish(1);
@@ -218,14 +193,14 @@ describe("dynamicBatchScheduler", () => {
   });
 
   it("lets a fast instance overtake a slow one by default", async () => {
-    const stand = standFor({ maxBatchSize: 1, instances: 2 });
+    const stand = dynamicStand({ maxBatchSize: 1, instances: 2 });
     const [a, b] = await stand.send("a", "b");
     await stand.finish(1);
     expect([a?.sink.ended, b?.sink.ended]).toEqual([false, true]);
   });
 
   it("answers in the order of arrival across instances with preserve_ordering", async () => {
-    const stand = standFor({ maxBatchSize: 1, instances: 3, preserveOrdering: true });
+    const stand = dynamicStand({ maxBatchSize: 1, instances: 3, preserveOrdering: true });
     const [a, b, c] = await stand.send("a", "b", "c");
     await stand.finish(2);
     await stand.finish(1);

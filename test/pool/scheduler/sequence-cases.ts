@@ -49,6 +49,20 @@ export function sequenceCases(strategy: Strategy): void {
     expect(sequences.scheduler.inflight).toBe(0);
   });
 
+  it("keeps the sequences of tenants apart", async () => {
+    const sequences = stand();
+    await sequences.sayAll("<a1");
+    const foreign = sequences.prepare("foreign", undefined, {
+      sequence: { id: "a", start: false, end: true },
+    });
+    foreign.call.principal = { name: "", tenant: "another" };
+    sequences.scheduler.enqueue(foreign);
+    expect(foreign.sink.error).toMatchObject({ message: startError("a") });
+    await sequences.finishLast();
+    await sequences.sayAll("a2>");
+    expect(sequences.ran).toEqual(["a1", "a2"]);
+  });
+
   it("refuses a request without a sequence", () => {
     expect(stand().enqueue("x").sink.error?.message).toBe(idError);
   });

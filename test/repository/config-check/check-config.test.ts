@@ -155,6 +155,15 @@ describe("checkConfig", () => {
       "preserve_ordering: true priority_levels: 2 default_priority_level: 1",
       "Only one priority level is allowed when 'preserve_ordering' is true for m",
     ],
+    [
+      "preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 1 }",
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m",
+    ],
+    [
+      "preserve_ordering: true priority_levels: 1 default_priority_level: 1 " +
+        "priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 1 } }",
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m",
+    ],
   ])("refuses a dynamic batcher with %s", (text, message) => {
     expect(() => check(`${model} dynamic_batching { ${text} }`)).toThrow(message);
   });

@@ -3,6 +3,7 @@ import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { InferenceRequest } from "../../../protocol/inference.ts";
 import type { ServedModel } from "../../../protocol/served-model.ts";
 import { EnsembleScheduler } from "../../../serving/ensemble/ensemble-scheduler.ts";
+import { StepTimes, StepTrace } from "../../../serving/ensemble/step-trace.ts";
 import { ModelStatisticsRecorder } from "../../../serving/model-statistics.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { pendingRequest, requestFor, type SentRequest } from "../../helpers/requests.ts";
@@ -48,6 +49,12 @@ function send(more: Partial<InferenceRequest> = {}): SentRequest {
   const sent = pendingRequest(requestFor(model, [1, 1], more), clock.now());
   scheduler.enqueue(sent);
   return sent;
+}
+
+/** The step's execution takes 1 ms for its inputs, so many for the model, and 2 for its outputs. */
+function computed({ last }: HeldMember, milliseconds: number): void {
+  const moments = { startAt: 10, inputEndAt: 11, outputStartAt: 11 + milliseconds };
+  last.call.trace?.computed({ ...moments, endAt: 13 + milliseconds });
 }
 
 /** What was answered: each output's one number. */
@@ -176,21 +183,36 @@ describe("EnsembleScheduler", () => {
     expect(sent.call.coldStart).toBe(marks);
   });
 
-  it("counts a request once, with the time that its steps took together", async () => {
-    send();
+  it("counts a request once, with the time that the executions of its steps took together", async () => {
+    const sent = send();
     await clock.advance(2);
+    computed(left, 3);
     left.answer({ Y: 2 });
     await clock.advance(1);
+    computed(right, 4);
     right.answer({ Y: 3, Z: 4 });
     await clock.advance(4);
+    computed(join, 5);
     join.answer({ Y: 5, Z: 6 });
+    expect(sent.sink.ended).toBe(true);
     const { inferenceStats, ...counts } = statistics.snapshot();
     expect(counts).toMatchObject({ inferenceCount: 1, executionCount: 1 });
     expect(inferenceStats).toMatchObject({
       success: { count: 1, nanoseconds: 7e6 },
-      computeInfer: { count: 1, nanoseconds: 9e6 },
+      computeInput: { count: 1, nanoseconds: 3e6 },
+      computeInfer: { count: 1, nanoseconds: 12e6 },
+      computeOutput: { count: 1, nanoseconds: 6e6 },
       queue: { count: 1, nanoseconds: 0 },
     });
+  });
+
+  it("counts what the steps of a step took as its own", () => {
+    const outer = pendingRequest(requestFor(model, [1, 1]));
+    const times = new StepTimes();
+    outer.call.trace = new StepTrace(times, undefined);
+    scheduler.enqueue(outer);
+    computed(left, 3);
+    expect(times).toMatchObject({ computeInputNanoseconds: 1e6, computeInferNanoseconds: 3e6 });
   });
 
   it("takes nothing new when it stops, and ends when all is answered", async () => {

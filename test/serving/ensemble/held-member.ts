@@ -38,9 +38,13 @@ export class HeldMember implements Scheduler {
     return last;
   }
 
-  /** Answers the last request with the named outputs, each the bytes of one number a row. */
-  answer(outputs: Readonly<Record<string, number>>, shape: Shape = [1, 1]): void {
-    this.last.sink.send(this.#response(outputs, shape), true);
+  /** Answers a request, the last one if none is given, with the named outputs, each the bytes of one number a row. */
+  answer(
+    outputs: Readonly<Record<string, number>>,
+    shape: Shape = [1, 1],
+    { sink } = this.last,
+  ): void {
+    sink.send(this.#response(outputs, shape), true);
   }
 
   #response(outputs: Readonly<Record<string, number>>, shape: Shape): InferenceResponse {

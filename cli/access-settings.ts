@@ -1,0 +1,50 @@
+import { isIP } from "node:net";
+import type { Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
+
+/** True when callers must show a key or a token. */
+export function asksForKeys({ apiKeys, jwtJwksUrl, jwtKeyFile }: Settings): boolean {
+  return apiKeys !== undefined || jwtJwksUrl !== undefined || jwtKeyFile !== undefined;
+}
+
+/** True for an address that only this machine reaches. */
+export function isLoopback(address: string): boolean {
+  if (isIP(address) === 4) return address.startsWith("127.");
+  return address === "::1" || address === "localhost";
+}
+
+/** Throws for flags about callers that do not go together. */
+export function checkAccess(settings: Settings): void {
+  if (settings.allowAnonymous && asksForKeys(settings)) {
+    throw new UsageError(
+      "--allow-anonymous: given with --api-keys, --jwt-jwks-url or --jwt-key-file, expected one of them",
+    );
+  }
+  checkTokens(settings);
+}
+
+function checkTokens({ jwtJwksUrl, jwtKeyFile, jwtIssuer, jwtAudience }: Settings): void {
+  if (jwtJwksUrl !== undefined && jwtKeyFile !== undefined) {
+    throw new UsageError("--jwt-key-file: given with --jwt-jwks-url, expected one of them");
+  }
+  const withKeys = jwtJwksUrl !== undefined || jwtKeyFile !== undefined;
+  if (withKeys && (jwtIssuer === undefined || jwtAudience === undefined)) {
+    throw new UsageError(
+      "--jwt-jwks-url, --jwt-key-file: expected --jwt-issuer and --jwt-audience, too",
+    );
+  }
+  if (!withKeys && (jwtIssuer !== undefined || jwtAudience !== undefined)) {
+    throw new UsageError("--jwt-issuer: expected --jwt-jwks-url or --jwt-key-file, too");
+  }
+  if (jwtJwksUrl !== undefined) jwksUrl(jwtJwksUrl);
+}
+
+/** Whoever can change the keys on their way can be anybody: so they come by TLS, or from this machine. */
+export function jwksUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const local = url?.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/gu, ""));
+  if (url && (local || url.protocol === "https:")) return url;
+  throw new UsageError(
+    `--jwt-jwks-url: given '${text}', expected a URL of https, or of http on loopback`,
+  );
+}

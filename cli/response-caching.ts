@@ -1,0 +1,29 @@
+import { MemoryTier } from "../cache/memory-tier.ts";
+import { RedisTier } from "../cache/redis-tier.ts";
+import { ResponseCache } from "../cache/response-cache.ts";
+import { ResponseCaching } from "../serving/caching/response-caching.ts";
+import { systemClock } from "../serving/clock.ts";
+import type { Logger } from "../telemetry/logger.ts";
+import { responseCacheMetrics } from "../telemetry/response-cache-metrics.ts";
+import type { MetricSource } from "../telemetry/registry.ts";
+import { parseCacheConfig } from "./cache-config.ts";
+import type { Settings } from "./settings.ts";
+
+/** The cache of a server that has one. */
+export interface OpenCaching {
+  readonly caching: ResponseCaching;
+  readonly metrics: readonly MetricSource[];
+}
+
+/** Opens the response cache that the settings ask for; undefined when they ask for none. */
+export function openResponseCaching(settings: Settings, log: Logger): OpenCaching | undefined {
+  const config = parseCacheConfig(settings.cacheConfig, process.env);
+  if (!config.memory && !config.redis) return undefined;
+  const memory = config.memory && new MemoryTier(config.memory);
+  const redis = config.redis && new RedisTier({ ...config.redis, log });
+  const cache = new ResponseCache({ memory, redis });
+  return {
+    caching: new ResponseCaching(cache, systemClock),
+    metrics: memory ? [() => responseCacheMetrics(memory.observe())] : [],
+  };
+}

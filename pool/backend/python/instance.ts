@@ -1,0 +1,146 @@
+import { InferenceError, StatusCode } from "../../../protocol/error.ts";
+import { type Clock, systemClock } from "../../../serving/clock.ts";
+import type { ExecutionTimings } from "../../../serving/model-statistics.ts";
+import type { PendingRequest } from "../../../serving/scheduler.ts";
+import type { RunningInstance } from "../../instance/instance-group.ts";
+import type { ModelInstance } from "../../instance/model-instance.ts";
+import type { PythonLink } from "./link.ts";
+
+/** More than this is never put ahead of a running execution, */
+const maxRunning = 32;
+/** nor more than this much work. */
+const maxRunningNanoseconds = 1_000_000;
+/** Requests that one instance goes on to answer after `execute` has returned. */
+const maxOpen = 4096;
+/** How much the newest duration counts in the mean of the recent ones. */
+const newestShare = 0.2;
+const firstBackoffMilliseconds = 100;
+const longestBackoffMilliseconds = 30_000;
+
+export interface PythonInstanceOptions {
+  readonly name: string;
+  readonly modelName: string;
+  /** Starts a process and has its model initialize, for this instance. */
+  readonly open: (instance: PythonInstance) => Promise<PythonLink>;
+  /** Told when there may be room again. */
+  readonly onRoom: () => void;
+  /** What it does after each start of its process, before it has room; a start that fails in it has failed. */
+  readonly prepare?: (instance: ModelInstance) => Promise<void>;
+  readonly clock?: Clock;
+}
+
+/**
+ * A model instance in a Python process of its own. When the process ends, what it had fails and another one is started,
+ * later and later while that keeps failing.
+ */
+export class PythonInstance implements RunningInstance {
+  readonly name: string;
+  readonly runsOnce = true;
+  readonly #options: PythonInstanceOptions;
+  readonly #clock: Clock;
+  #link: PythonLink | undefined;
+  #prepared = false;
+  /** Until it is known: nothing is put ahead of an execution that may take long. */
+  #meanNanoseconds = maxRunningNanoseconds;
+  #backoffMilliseconds = firstBackoffMilliseconds;
+  #cancelRestart: (() => void) | undefined;
+  #closed = false;
+
+  private constructor(options: PythonInstanceOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  /** Resolves when the model is initialized and prepared; rejects with the reason that it could not be. */
+  static async start(options: PythonInstanceOptions): Promise<PythonInstance> {
+    const instance = new PythonInstance(options);
+    try {
+      await instance.#open();
+    } catch (error) {
+      await instance.close();
+      throw error;
+    }
+    return instance;
+  }
+
+  async #open(): Promise<void> {
+    const link = await this.#options.open(this);
+    if (this.#closed) {
+      await link.close();
+      return;
+    }
+    this.#link = link;
+    await this.#options.prepare?.(this);
+    this.#prepared = true;
+  }
+
+  get alive(): boolean {
+    return this.#link !== undefined && this.#prepared;
+  }
+
+  get outstanding(): number {
+    return this.#link?.running ?? 0;
+  }
+
+  get hasRoom(): boolean {
+    const link = this.#link;
+    if (!link || !this.#prepared || link.open >= maxOpen) return false;
+    const { running } = link;
+    return (
+      running === 0 ||
+      (running < maxRunning &&
+        running * this.#meanNanoseconds < maxRunningNanoseconds &&
+        // What waits behind a call might be what the call waits for.
+        !link.isCalling)
+    );
+  }
+
+  async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
+    if (this.#link) return this.#link.execute(requests);
+    const text = `model '${this.#options.modelName}': instance '${this.name}' is being restarted`;
+    throw new InferenceError(StatusCode.Unavailable, text);
+  }
+
+  /** The process has returned from an execution. */
+  executed({ computeInferNanoseconds }: ExecutionTimings): void {
+    this.#meanNanoseconds += newestShare * (computeInferNanoseconds - this.#meanNanoseconds);
+    if (this.#prepared) this.#backoffMilliseconds = firstBackoffMilliseconds;
+    this.#options.onRoom();
+  }
+
+  /** The process has ended without being told to. */
+  gone(): void {
+    this.#link = undefined;
+    // While it is prepared, that fails, too, and tells of it.
+    if (this.#prepared) this.#restartLater();
+    this.#prepared = false;
+  }
+
+  #restartLater(): void {
+    if (this.#closed) return;
+    this.#cancelRestart = this.#clock.after(this.#backoffMilliseconds, () => void this.#restart());
+    this.#backoffMilliseconds = Math.min(2 * this.#backoffMilliseconds, longestBackoffMilliseconds);
+  }
+
+  async #restart(): Promise<void> {
+    try {
+      await this.#open();
+      this.#options.onRoom();
+    } catch {
+      const link = this.#link;
+      this.#link = undefined;
+      await link?.close();
+      this.#restartLater();
+    }
+  }
+
+  /** Ends the process; what still runs is given up. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelRestart?.();
+    const link = this.#link;
+    this.#link = undefined;
+    await link?.close();
+  }
+}

@@ -1,0 +1,1 @@
+"""Models of other frameworks, each behind the contract of a Python model."""

@@ -1,0 +1,6 @@
+class TritonPythonModel:
+    def initialize(self, args):
+        raise ValueError("cannot initialize")
+
+    def execute(self, requests):
+        return []

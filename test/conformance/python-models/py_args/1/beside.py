@@ -1,0 +1,1 @@
+SAID = "a file of the version"
