@@ -62,7 +62,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
     settings.modelControlMode === "explicit"
       ? await ModelControl.open(commands, subscriber, (wish) => void follow(wish))
       : undefined;
-  const cache = openResponseCaching(settings, log);
+  const cache = await openResponseCaching(settings, log);
   const tellFlush = cache && (await openCacheFlushes(commands, subscriber, cache.caching));
   const generation = ({ name }: VersionSource): number => control?.generation(name) ?? 0;
   const start = async (source: VersionSource): Promise<RunningVersion> => {

@@ -1,5 +1,5 @@
 import { MemoryTier } from "../cache/memory-tier.ts";
-import { RedisTier } from "../cache/redis-tier.ts";
+import type { RedisTier, RedisTierOptions } from "../cache/redis-tier.ts";
 import { ResponseCache } from "../cache/response-cache.ts";
 import { ResponseCaching } from "../serving/caching/response-caching.ts";
 import { systemClock } from "../serving/clock.ts";
@@ -16,14 +16,23 @@ export interface OpenCaching {
 }
 
 /** Opens the response cache that the settings ask for; undefined when they ask for none. */
-export function openResponseCaching(settings: Settings, log: Logger): OpenCaching | undefined {
+export async function openResponseCaching(
+  settings: Settings,
+  log: Logger,
+): Promise<OpenCaching | undefined> {
   const config = parseCacheConfig(settings.cacheConfig, process.env);
   if (!config.memory && !config.redis) return undefined;
   const memory = config.memory && new MemoryTier(config.memory);
-  const redis = config.redis && new RedisTier({ ...config.redis, log });
+  const redis = config.redis && (await openRedisTier({ ...config.redis, log }));
   const cache = new ResponseCache({ memory, redis });
   return {
     caching: new ResponseCaching(cache, systemClock),
     metrics: memory ? [() => responseCacheMetrics(memory.observe())] : [],
   };
+}
+
+/** Few servers have one: the client of Redis is loaded for those that do. */
+async function openRedisTier(options: RedisTierOptions): Promise<RedisTier> {
+  const { RedisTier } = await import("../cache/redis-tier.ts");
+  return new RedisTier(options);
 }

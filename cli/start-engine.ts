@@ -41,7 +41,7 @@ export async function startEngine(settings: Settings, log: Logger): Promise<Star
   const { promise: made, resolve: connect } = Promise.withResolvers<ServingEngine>();
   const host = new EngineHost(() => made);
   const start = await localStarter(settings, log, host);
-  const cache = openResponseCaching(settings, log);
+  const cache = await openResponseCaching(settings, log);
   const options = { ...lifecycleOptions(settings), caching: cache?.caching };
   const lifecycle = new ModelLifecycle(repository, start, options, log);
   const engine = new ServingEngine(lifecycle, {
