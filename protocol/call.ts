@@ -15,13 +15,13 @@ export interface Principal {
 export const anonymous: Principal = { name: "anonymous", tenant: "default" };
 
 /** An execution whose model waits for the answer to a call of its own. */
-export interface Caller {
+export interface WaitingExecution {
   readonly model: ServedModel;
   /** How many such calls there are within each other, with this one. */
   readonly depth: number;
 }
 
-const nobody: readonly Caller[] = [];
+const nobody: readonly WaitingExecution[] = [];
 
 type CancelListener = (reason: InferenceError) => void;
 

@@ -1,6 +1,6 @@
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { InferenceResponse } from "../../../protocol/inference.ts";
-import type { Caller } from "../../../protocol/call.ts";
+import type { WaitingExecution } from "../../../protocol/call.ts";
 import type { ServedModel } from "../../../protocol/served-model.ts";
 import type { ExecutionTimings } from "../../../serving/model-statistics.ts";
 import type { PendingRequest } from "../../../serving/scheduler.ts";
@@ -20,7 +20,7 @@ interface Execution {
   answered: boolean;
   timings: ExecutionTimings | undefined;
   /** Made when its model first calls another. */
-  caller: Caller | undefined;
+  caller: WaitingExecution | undefined;
 }
 
 interface OpenRequest {
@@ -92,7 +92,7 @@ export class Executions {
   }
 
   /** Those who wait for an answer to what the model asks of others now: the execution that goes on, and its callers. */
-  get callers(): readonly Caller[] {
+  get callers(): readonly WaitingExecution[] {
     const [execution] = this.#running;
     if (!execution) return [];
     const before = execution.requestNumbers.flatMap(

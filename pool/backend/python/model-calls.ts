@@ -1,4 +1,4 @@
-import { anonymous, Call, type Caller } from "../../../protocol/call.ts";
+import { anonymous, Call, type WaitingExecution } from "../../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type {
   InferenceRequest,
@@ -49,7 +49,7 @@ export class ModelCalls {
     number: number,
     decoupled: boolean,
     { request, traceparent }: ModelRequest,
-    callers: readonly Caller[],
+    callers: readonly WaitingExecution[],
   ): void {
     const call = new Call(anonymous, performance.now(), traceparent);
     call.callers = callers;
@@ -78,7 +78,7 @@ export class ModelCalls {
     this.#open.clear();
   }
 
-  #refusal(callers: readonly Caller[]): InferenceError | undefined {
+  #refusal(callers: readonly WaitingExecution[]): InferenceError | undefined {
     if (this.#open.size >= maxOpenCalls) {
       const text = `more than ${maxOpenCalls} calls of other models are open`;
       return new InferenceError(StatusCode.Unavailable, text);
