@@ -131,9 +131,10 @@ function lengthOf(piece: Buffer): number {
   return length <= largestMessageBytes ? prefixBytes + length : 0;
 }
 
+/** In the words of grpc-js, which says so of every kind of call. */
 const noMessage: CallStatus = {
   code: status.UNIMPLEMENTED,
-  details: `Received no request message for method ${modelInferPath}`,
+  details: `Received no request message for server streaming method ${modelInferPath}`,
 };
 
 function respond(

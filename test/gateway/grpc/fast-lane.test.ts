@@ -97,6 +97,7 @@ describe("addFastLane", () => {
     ["two messages in one piece", [Buffer.concat([whole, whole])]],
     ["two messages in two pieces", [whole, whole]],
     ["a message and the beginning of another", [whole, whole.subarray(0, 7)]],
+    ["a message that ends early", [grpcFrame(message, { length: message.length + 1 })]],
     ["a message that calls itself compressed", [grpcFrame(message, { flag: 1 })]],
     ["an encoding that is unknown", [grpcFrame(message, { flag: 1 })], { "grpc-encoding": "br" }],
     ["a timeout that is none", [whole], { "grpc-timeout": "soon" }],
@@ -111,11 +112,8 @@ describe("addFastLane", () => {
     expect({ ...ours, encoding: undefined }).toEqual({ ...theirs, encoding: undefined });
   });
 
-  it.each([
-    ["without a message", []],
-    ["whose message ends early", [grpcFrame(message, { length: message.length + 1 })]],
-  ])("refuses a call %s", async (_what, pieces) => {
-    expect(await call(toFast, pieces)).toMatchObject({ status: String(status.UNIMPLEMENTED) });
+  it("refuses a call without a message", async () => {
+    expect(await call(toFast, [])).toMatchObject({ status: String(status.UNIMPLEMENTED) });
   });
 
   it("sends a large answer as fast as the client takes it, and lives on when the client leaves amid it", async () => {
