@@ -1,15 +1,14 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "../redis/connection.ts";
 import { inOneWrite } from "../redis/one-write.ts";
 import { names } from "./names.ts";
 import { PayloadStore } from "./payload-store.ts";
+import { ReadLoop } from "./read-loop.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import { type ClaimedReply, decodeReplies, decodeReply, type Reply } from "./reply-frame.ts";
 
 /** Bundles read at once: enough that reading keeps up with any number of pool workers. */
 const bundlesAtOnce = 256;
 const blockSeconds = 5;
-const retryMilliseconds = 100;
 
 /** Reads the replies that pool workers push onto the list of one gateway, until it is closed. */
 export class ReplyReader {
@@ -17,8 +16,7 @@ export class ReplyReader {
   readonly #blocking: Redis;
   readonly #payloads: PayloadStore;
   readonly #listener: (replies: readonly Reply[]) => void;
-  readonly #done: Promise<void>;
-  #closed = false;
+  readonly #loop: ReadLoop;
 
   /** @param redis its blocking connection is used by nobody else */
   constructor(
@@ -30,26 +28,13 @@ export class ReplyReader {
     this.#blocking = blocking;
     this.#payloads = new PayloadStore(commands);
     this.#listener = listener;
-    this.#done = this.#read();
+    this.#loop = new ReadLoop(blocking, async () => {
+      for (const bytes of await this.#next()) await this.#hand(bytes);
+    });
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    // While the server is away a command that waits for it would never end.
-    const away = this.#blocking.status !== "ready";
-    this.#blocking.disconnect();
-    if (!away) await this.#done;
-  }
-
-  async #read(): Promise<void> {
-    while (!this.#closed) {
-      try {
-        for (const bytes of await this.#next()) await this.#hand(bytes);
-      } catch {
-        // The connection comes back by itself, and what was pushed meanwhile waits in the list.
-        if (!this.#closed) await sleep(retryMilliseconds);
-      }
-    }
+  close(): Promise<void> {
+    return this.#loop.close();
   }
 
   /** Sleeps in Redis while there is none, and takes all that are there at once. */

@@ -1,14 +1,13 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { duplicate, type Redis } from "../redis/connection.ts";
 import { execute } from "../redis/execute.ts";
 import type { InferJobData } from "./jobs.ts";
 import { names } from "./names.ts";
+import { ReadLoop } from "./read-loop.ts";
 
 /** Who has not read for so long is gone, and its sequences with it. */
 const unreadMilliseconds = 60_000;
 const atOnce = 64;
 const blockSeconds = 5;
-const retryMilliseconds = 100;
 
 /** Puts an envelope into the line of one pool worker: it is for sequences, which no other can go on with. */
 export async function pushToLine(
@@ -33,38 +32,23 @@ export interface SequenceLineOptions {
 export class SequenceLine {
   readonly #key: string;
   readonly #blocking: Redis;
-  readonly #listener: (data: InferJobData) => void;
-  readonly #done: Promise<void>;
-  #closed = false;
+  readonly #loop: ReadLoop;
 
   constructor({ pool, id, blocking }: SequenceLineOptions, listener: (data: InferJobData) => void) {
     this.#key = names.sequenceLine(pool, id);
     this.#blocking = duplicate(blocking);
-    this.#listener = listener;
-    this.#done = this.#read();
+    this.#loop = new ReadLoop(this.#blocking, async () => {
+      for (const text of await this.#next()) listener(JSON.parse(text));
+    });
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#loop.closed;
   }
 
   /** What it has not read by then is for nobody. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    // While the server is away a command that waits for it would never end.
-    const away = this.#blocking.status !== "ready";
-    this.#blocking.disconnect();
-    if (!away) await this.#done;
-  }
-
-  async #read(): Promise<void> {
-    while (!this.#closed) {
-      try {
-        for (const text of await this.#next()) this.#listener(JSON.parse(text));
-      } catch {
-        if (!this.#closed) await sleep(retryMilliseconds);
-      }
-    }
+  close(): Promise<void> {
+    return this.#loop.close();
   }
 
   async #next(): Promise<readonly string[]> {
