@@ -1,6 +1,8 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InstanceSettings } from "../backend/backend.ts";
 import type { Batcher } from "../scheduler/batch.ts";
+import { Pace } from "./pace.ts";
+import { Restarts } from "./restarts.ts";
 import { systemClock, type Clock } from "../../serving/clock.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
 import { traceExecution } from "../../serving/trace-execution.ts";
@@ -8,15 +10,6 @@ import type { Answer } from "./messages.ts";
 import type { ModelInstance } from "./model-instance.ts";
 import type { ExecutionTimings } from "../../serving/model-statistics.ts";
 import { ThreadLink } from "./thread-link.ts";
-
-/** More than this is never put ahead of a running execution, */
-const maxOutstanding = 32;
-/** nor more than this much work. */
-const maxOutstandingNanoseconds = 1_000_000;
-/** How much the newest duration counts in the mean of the recent ones. */
-const newestShare = 0.2;
-const firstBackoffMilliseconds = 100;
-const longestBackoffMilliseconds = 30_000;
 
 interface Outstanding {
   readonly id: number;
@@ -46,7 +39,8 @@ export interface ThreadInstanceOptions {
 export class ThreadInstance implements ModelInstance {
   readonly name: string;
   readonly #options: ThreadInstanceOptions;
-  readonly #clock: Clock;
+  readonly #restarts: Restarts;
+  readonly #pace = new Pace();
   /**
    * In the order in which they are answered. A Map would leave its old tables behind, which lead to one another: once
    * one of them is old, the scavenger keeps everything that ever stood in the later ones.
@@ -55,16 +49,11 @@ export class ThreadInstance implements ModelInstance {
   #link: ThreadLink | undefined;
   #prepared = false;
   #nextId = 0;
-  /** Until it is known: nothing is put ahead of an execution that may take long. */
-  #meanNanoseconds = maxOutstandingNanoseconds;
-  #backoffMilliseconds = firstBackoffMilliseconds;
-  #cancelRestart: (() => void) | undefined;
-  #closed = false;
 
   private constructor(options: ThreadInstanceOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#restarts = new Restarts(options.clock ?? systemClock, () => void this.#restart());
   }
 
   /** Resolves when the model is loaded and prepared; rejects with the reason that it could not be. */
@@ -87,7 +76,7 @@ export class ThreadInstance implements ModelInstance {
       { answered: (answers) => this.#answered(answers), gone: (cause) => this.#gone(cause) },
       script,
     );
-    if (this.#closed) await link.close();
+    if (this.#restarts.ended) await link.close();
     else this.#link = link;
   }
 
@@ -109,10 +98,7 @@ export class ThreadInstance implements ModelInstance {
   get hasRoom(): boolean {
     if (!this.alive) return false;
     const size = this.#outstanding.length;
-    return (
-      size === 0 ||
-      (size < maxOutstanding && size * this.#meanNanoseconds < maxOutstandingNanoseconds)
-    );
+    return size === 0 || this.#pace.allowsBehind(size);
   }
 
   async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
@@ -146,7 +132,7 @@ export class ThreadInstance implements ModelInstance {
   }
 
   #answered(answers: readonly Answer[]): void {
-    if (this.#prepared) this.#backoffMilliseconds = firstBackoffMilliseconds;
+    if (this.#prepared) this.#restarts.succeeded();
     for (const answer of answers) {
       const index = this.#outstanding.findIndex(({ id }) => id === answer.id);
       const outstanding = this.#outstanding[index];
@@ -165,7 +151,7 @@ export class ThreadInstance implements ModelInstance {
     const started = performance.now();
     const computeInputNanoseconds = mergeNanoseconds + answer.inputNanoseconds;
     const computeInferNanoseconds = answer.inferNanoseconds;
-    this.#meanNanoseconds += newestShare * (computeInferNanoseconds - this.#meanNanoseconds);
+    this.#pace.took(computeInferNanoseconds);
     try {
       const responses = this.#options.batcher.split(
         requests.map(({ request }) => request),
@@ -188,24 +174,18 @@ export class ThreadInstance implements ModelInstance {
     this.#link = undefined;
     this.#prepared = false;
     this.#failOutstanding("died while it ran the request", cause);
-    this.#restartLater();
+    this.#restarts.later();
   }
 
   #failOutstanding(problem: string, cause?: Error): void {
     for (const { reject } of this.#outstanding.splice(0)) reject(this.#down(problem, cause));
   }
 
-  #restartLater(): void {
-    if (this.#closed) return;
-    this.#cancelRestart = this.#clock.after(this.#backoffMilliseconds, () => void this.#restart());
-    this.#backoffMilliseconds = Math.min(2 * this.#backoffMilliseconds, longestBackoffMilliseconds);
-  }
-
   async #restart(): Promise<void> {
     try {
       await this.#open();
     } catch {
-      this.#restartLater();
+      this.#restarts.later();
       return;
     }
     try {
@@ -222,7 +202,7 @@ export class ThreadInstance implements ModelInstance {
     this.#link = undefined;
     this.#failOutstanding("is being restarted");
     await link.close();
-    this.#restartLater();
+    this.#restarts.later();
   }
 
   #down(problem: string, cause?: Error): InferenceError {
@@ -232,8 +212,7 @@ export class ThreadInstance implements ModelInstance {
 
   /** Ends the thread and frees its memory; what still runs is given up. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#cancelRestart?.();
+    this.#restarts.end();
     const link = this.#link;
     this.#link = undefined;
     this.#failOutstanding("was unloaded while it ran the request");

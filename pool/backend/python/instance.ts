@@ -4,18 +4,12 @@ import type { ExecutionTimings } from "../../../serving/model-statistics.ts";
 import type { PendingRequest } from "../../../serving/scheduler.ts";
 import type { RunningInstance } from "../../instance/instance-group.ts";
 import type { ModelInstance } from "../../instance/model-instance.ts";
+import { Pace } from "../../instance/pace.ts";
+import { Restarts } from "../../instance/restarts.ts";
 import type { PythonLink } from "./link.ts";
 
-/** More than this is never put ahead of a running execution, */
-const maxRunning = 32;
-/** nor more than this much work. */
-const maxRunningNanoseconds = 1_000_000;
 /** Requests that one instance goes on to answer after `execute` has returned. */
 const maxOpen = 4096;
-/** How much the newest duration counts in the mean of the recent ones. */
-const newestShare = 0.2;
-const firstBackoffMilliseconds = 100;
-const longestBackoffMilliseconds = 30_000;
 
 export interface PythonInstanceOptions {
   readonly name: string;
@@ -37,19 +31,15 @@ export class PythonInstance implements RunningInstance {
   readonly name: string;
   readonly runsOnce = true;
   readonly #options: PythonInstanceOptions;
-  readonly #clock: Clock;
+  readonly #restarts: Restarts;
+  readonly #pace = new Pace();
   #link: PythonLink | undefined;
   #prepared = false;
-  /** Until it is known: nothing is put ahead of an execution that may take long. */
-  #meanNanoseconds = maxRunningNanoseconds;
-  #backoffMilliseconds = firstBackoffMilliseconds;
-  #cancelRestart: (() => void) | undefined;
-  #closed = false;
 
   private constructor(options: PythonInstanceOptions) {
     this.name = options.name;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#restarts = new Restarts(options.clock ?? systemClock, () => void this.#restart());
   }
 
   /** Resolves when the model is initialized and prepared; rejects with the reason that it could not be. */
@@ -66,7 +56,7 @@ export class PythonInstance implements RunningInstance {
 
   async #open(): Promise<void> {
     const link = await this.#options.open(this);
-    if (this.#closed) {
+    if (this.#restarts.ended) {
       await link.close();
       return;
     }
@@ -87,13 +77,8 @@ export class PythonInstance implements RunningInstance {
     const link = this.#link;
     if (!link || !this.#prepared || link.open >= maxOpen) return false;
     const { running } = link;
-    return (
-      running === 0 ||
-      (running < maxRunning &&
-        running * this.#meanNanoseconds < maxRunningNanoseconds &&
-        // What waits behind a call might be what the call waits for.
-        !link.isCalling)
-    );
+    // What waits behind a call might be what the call waits for.
+    return running === 0 || (this.#pace.allowsBehind(running) && !link.isCalling);
   }
 
   async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
@@ -104,8 +89,8 @@ export class PythonInstance implements RunningInstance {
 
   /** The process has returned from an execution. */
   executed({ computeInferNanoseconds }: ExecutionTimings): void {
-    this.#meanNanoseconds += newestShare * (computeInferNanoseconds - this.#meanNanoseconds);
-    if (this.#prepared) this.#backoffMilliseconds = firstBackoffMilliseconds;
+    this.#pace.took(computeInferNanoseconds);
+    if (this.#prepared) this.#restarts.succeeded();
     this.#options.onRoom();
   }
 
@@ -113,14 +98,8 @@ export class PythonInstance implements RunningInstance {
   gone(): void {
     this.#link = undefined;
     // While it is prepared, that fails, too, and tells of it.
-    if (this.#prepared) this.#restartLater();
+    if (this.#prepared) this.#restarts.later();
     this.#prepared = false;
-  }
-
-  #restartLater(): void {
-    if (this.#closed) return;
-    this.#cancelRestart = this.#clock.after(this.#backoffMilliseconds, () => void this.#restart());
-    this.#backoffMilliseconds = Math.min(2 * this.#backoffMilliseconds, longestBackoffMilliseconds);
   }
 
   async #restart(): Promise<void> {
@@ -131,14 +110,13 @@ export class PythonInstance implements RunningInstance {
       const link = this.#link;
       this.#link = undefined;
       await link?.close();
-      this.#restartLater();
+      this.#restarts.later();
     }
   }
 
   /** Ends the process; what still runs is given up. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#cancelRestart?.();
+    this.#restarts.end();
     const link = this.#link;
     this.#link = undefined;
     await link?.close();
