@@ -62,7 +62,7 @@ function answeredPing(session: http2.ClientHttp2Session): Promise<void> {
   return promise;
 }
 
-describe("addFastLane", () => {
+describe("OrdinaryCall", () => {
   const message = encode("ModelInferRequest", floats([1, 2]));
   const whole = grpcFrame(message);
   const unknown = encode("ModelInferRequest", floats([1], { modelName: "modèle %" }));
@@ -89,6 +89,7 @@ describe("addFastLane", () => {
 
   it.each<[string, Buffer[], http2.OutgoingHttpHeaders?]>([
     ["a message in one piece", [whole]],
+    ["no message", []],
     ["a message without a byte", [grpcFrame(Buffer.alloc(0))]],
     ["a message for an unknown model", [grpcFrame(unknown)]],
     ["garbage", [grpcFrame(Buffer.from([0xff, 0xff]))]],
@@ -112,8 +113,15 @@ describe("addFastLane", () => {
     expect({ ...ours, encoding: undefined }).toEqual({ ...theirs, encoding: undefined });
   });
 
-  it("refuses a call without a message", async () => {
-    expect(await call(toFast, [])).toMatchObject({ status: String(status.UNIMPLEMENTED) });
+  it("refuses a call without a message in one word, however it ends", async () => {
+    const endings = await Promise.all(
+      [toFast, toSlow].flatMap((to) => [call(to, []), call(to, [Buffer.alloc(0)])]),
+    );
+    const refusal = { status: String(status.UNIMPLEMENTED), text: endings[0]?.text };
+    expect(endings.map(({ status: code, text }) => ({ status: code, text }))).toEqual(
+      endings.map(() => refusal),
+    );
+    expect(String(refusal.text)).toContain("Received%20no%20request%20message");
   });
 
   it("sends a large answer as fast as the client takes it, and lives on when the client leaves amid it", async () => {
