@@ -2,11 +2,13 @@ import { describe, expect, it } from "vitest";
 import { inferenceMetrics } from "../../telemetry/inference-metrics.ts";
 import { defaultMetricsConfig, type MetricsConfig } from "../../telemetry/metrics-config.ts";
 import { prometheusText } from "../../telemetry/prometheus-text.ts";
-import { observedModel } from "../helpers/model-observation.ts";
+import { observedModel, phaseOf } from "../helpers/model-observation.ts";
 
 function text(changes: Partial<MetricsConfig> = {}, model = observedModel()): Promise<string> {
   return prometheusText(inferenceMetrics([model], { ...defaultMetricsConfig, ...changes }));
 }
+
+const cache = { hits: 2, hit: phaseOf(8.3, 12.3), misses: 1, miss: phaseOf(90) };
 
 function bucket(phase: string, le: string): string {
   return `nv_inference_${phase}_duration_us_bucket{le="${le}",model="text_classifier",version="1"}`;
@@ -66,12 +68,11 @@ describe("inferenceMetrics", () => {
   });
 
   it("writes what a cache did, for a model that has one", async () => {
-    const cache = { hits: 7, hitMicroseconds: 20.6, misses: 2, missMicroseconds: 90 };
     const model = observedModel({ cache });
     const labels = '{model="text_classifier",version="1"}';
     const lines = [
-      `nv_cache_num_hits_per_model${labels} 7`,
-      `nv_cache_num_misses_per_model${labels} 2`,
+      `nv_cache_num_hits_per_model${labels} 2`,
+      `nv_cache_num_misses_per_model${labels} 1`,
       `nv_cache_hit_duration_per_model${labels} 21`,
       `nv_cache_miss_duration_per_model${labels} 90`,
     ];
@@ -90,6 +91,21 @@ describe("inferenceMetrics", () => {
     expect(summaries).toContain(`nv_inference_queue_summary_us_count{${model}} 3\n`);
     expect(summaries).toContain(`nv_inference_queue_summary_us_sum{${model}} 210\n`);
     expect(summaries).toContain(`nv_inference_queue_summary_us{${model},quantile="0.5"} 75\n`);
+    expect(summaries).not.toContain("nv_cache");
+  });
+
+  it("writes summaries of the cache for a model that has one", async () => {
+    const config = { summaryLatencies: true, summaryQuantiles: [0.5] };
+    const written = await text(config, observedModel({ cache }));
+    const labels = 'model="text_classifier",version="1"';
+    expect(written.split("\n").filter((line) => /^nv_cache\w+summary/u.test(line))).toEqual([
+      `nv_cache_hit_summary_per_model{${labels},quantile="0.5"} 25`,
+      `nv_cache_hit_summary_per_model_count{${labels}} 2`,
+      `nv_cache_hit_summary_per_model_sum{${labels}} 21`,
+      `nv_cache_miss_summary_per_model{${labels},quantile="0.5"} 75`,
+      `nv_cache_miss_summary_per_model_count{${labels}} 1`,
+      `nv_cache_miss_summary_per_model_sum{${labels}} 90`,
+    ]);
   });
 
   it("makes labels of metric tags", async () => {
