@@ -49,7 +49,8 @@ export function checkConfigBytes(fileName: string, bytes: number): void {
     throw invalidArgument(`${fileName}: given ${bytes} bytes, expected at most ${maxConfigBytes}`);
 }
 
-function isVersionName(text: string): boolean {
+/** True for the name of a folder that is a version. */
+export function isVersionName(text: string): boolean {
   return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text));
 }
 

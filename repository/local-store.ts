@@ -1,11 +1,15 @@
 import { readFile, readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { changePatience, isChanging, stillChanging } from "./change-marks.ts";
 import { contentDigest } from "./content-digest.ts";
 import { type FileStamp, fileStamps, fingerprintOf, unlessGone } from "./file-stamps.ts";
 import { checkConfigBytes, configFileNames, storedVersions } from "./file-versions.ts";
 import { checkModelName, isPathSegment } from "./model-name.ts";
 import type { LocalVersion, ModelStore, StoredConfig, StoredModel } from "./model-store.ts";
+
+const mostRepeats = 3;
 
 /** A model repository in a directory: `<root>/<model>/config.pbtxt` and `<root>/<model>/<version>/…`. */
 export class LocalStore implements ModelStore {
@@ -42,10 +46,24 @@ export class LocalStore implements ModelStore {
   }
 
   async #read(name: string): Promise<StoredModel | undefined> {
-    if (!(await this.#isFolder(name))) return undefined;
+    for (let tried = 1; tried <= changePatience.tries; tried++) {
+      const before = await this.#changedAt(name);
+      if (before === undefined) return undefined;
+      const model = await this.#readOnce(name);
+      // An exchange of files that began and ended meanwhile has changed the folder. Others may do that all the time.
+      const whole = tried > mostRepeats || before === (await this.#changedAt(name));
+      if (model && whole) return model;
+      await sleep(changePatience.pauseMilliseconds);
+    }
+    throw stillChanging(name);
+  }
+
+  /** Undefined while its files are being exchanged. */
+  async #readOnce(name: string): Promise<StoredModel | undefined> {
     const folder = join(this.#root, name);
     // The stamps come first: a file that changes while it is read differs from its stamp the next time.
     const stamps = await fileStamps(folder);
+    if (isChanging(stamps)) return undefined;
     const config = await this.#readConfig(folder, stamps);
     const versions = storedVersions(stamps);
     return { name, versions, fingerprint: fingerprintOf(stamps), ...(config && { config }) };
@@ -62,7 +80,13 @@ export class LocalStore implements ModelStore {
   }
 
   async #isFolder(name: string): Promise<boolean> {
-    return (await unlessGone(stat(join(this.#root, name))))?.isDirectory() ?? false;
+    return (await this.#changedAt(name)) !== undefined;
+  }
+
+  /** When something was last put into the folder or taken out; undefined when it is none. */
+  async #changedAt(name: string): Promise<bigint | undefined> {
+    const found = await unlessGone(stat(join(this.#root, name), { bigint: true }));
+    return found?.isDirectory() ? found.mtimeNs : undefined;
   }
 }
 

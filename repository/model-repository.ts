@@ -4,6 +4,8 @@ import { checkModelName } from "./model-name.ts";
 import type { ModelStore, StoredModel } from "./model-store.ts";
 import { contentFingerprint, OverrideStore } from "./override-store.ts";
 import { type RepositoryModel, type RepositoryVersion, resolveModel } from "./repository-model.ts";
+import type { UploadRecord } from "./uploads/upload-record.ts";
+import type { UploadStore } from "./uploads/upload-store.ts";
 
 /** A name in the repository; no model can be loaded under one that several stores have. */
 export interface ListedModel {
@@ -15,9 +17,12 @@ export interface ListedModel {
 export class ModelRepository {
   readonly #stores: readonly ModelStore[];
   readonly #told = new Set<() => void>();
+  /** Where models are uploaded to, in the order of the stores. */
+  readonly uploads: readonly UploadStore[];
 
-  constructor(stores: readonly ModelStore[]) {
+  constructor(stores: readonly ModelStore[], uploads: readonly UploadStore[] = []) {
     this.#stores = stores;
+    this.uploads = uploads;
   }
 
   /** Somebody else has seen that it is not what it was: those who watch it look now. */
@@ -105,6 +110,36 @@ export class ModelRepository {
       fingerprint: contentFingerprint(files),
       fetch: () => store.fetch(model, version).finally(() => store.release()),
     };
+  }
+
+  /**
+   * A model as it will be once a sealed upload is part of it, with those versions that have to be opened before: the
+   * uploaded one, and where files change that all share, all that would be served.
+   */
+  async staged(uploads: UploadStore, record: UploadRecord): Promise<RepositoryModel> {
+    const { store, model, changesShared } = await uploads.staged(record);
+    const resolved = resolveModel(store, model, undefined, record.version);
+    const versions = resolved.versions.filter(
+      ({ version }) => changesShared || version === record.version,
+    );
+    return { ...resolved, versions, staged: record.id };
+  }
+
+  /** The files of a version of a sealed upload, as {@link version} gives those of others. */
+  async stagedVersion(
+    id: string,
+    version: number,
+    fingerprint: string,
+  ): Promise<RepositoryVersion> {
+    for (const uploads of this.uploads) {
+      const found = await uploads.find(id);
+      const staged = found && (await uploads.staged(found.record));
+      const same = staged?.model.versions.find((one) => one.version === version);
+      if (!staged || same?.fingerprint !== fingerprint) continue;
+      const { store, model } = staged;
+      return { version, fingerprint, fetch: (options) => store.fetch(model, version, options) };
+    }
+    throw new InferenceError(StatusCode.Unavailable, `upload '${id}' is not there any more`);
   }
 
   async #readOverride(name: string, options: LoadOptions): Promise<RepositoryModel> {

@@ -14,6 +14,8 @@ export interface RepositoryModel {
   readonly versions: readonly RepositoryVersion[];
   /** The files that the load request brought along, by path below the model's folder, if it did. */
   readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** The upload that it will be made of, if it is not there yet. */
+  readonly staged?: string;
   /** The load is over. Versions that were fetched keep their files until they are released themselves. */
   release(): Promise<void>;
 }
@@ -27,11 +29,16 @@ export interface RepositoryVersion {
   fetch(options?: FetchOptions): Promise<LocalVersion>;
 }
 
-/** Reads the config, or the JSON given instead of it, and chooses the versions to serve. */
+/**
+ * Reads the config, or the JSON given instead of it, and chooses the versions to serve.
+ *
+ * @param also a version that is wanted whatever the policy says
+ */
 export function resolveModel(
   store: ModelStore,
   model: StoredModel,
   configJson?: string,
+  also?: number,
 ): RepositoryModel {
   const config = inferBackend(parseConfig(model, configJson), model.name, firstVersionFiles(model));
   const chosen = new Set(
@@ -41,7 +48,7 @@ export function resolveModel(
     ),
   );
   const versions = model.versions
-    .filter(({ version }) => chosen.has(version))
+    .filter(({ version }) => chosen.has(version) || version === also)
     .map(({ version, fingerprint }): RepositoryVersion => ({
       version,
       fingerprint,

@@ -60,6 +60,12 @@ export function isMissing(error: unknown): boolean {
   return factsOf(error).name === "NoSuchKey";
 }
 
+/** True when the object is not in the state that a write asked for: another one was quicker. */
+export function isPrecondition(error: unknown): boolean {
+  const { name, status } = factsOf(error);
+  return status === 412 || status === 409 || name === "PreconditionFailed";
+}
+
 /** An error of the SDK as one for users: it tells S3's word for it, and neither keys nor hosts. */
 export function s3Failure(subject: string, cause: unknown, what = "read from"): InferenceError {
   if (cause instanceof InferenceError) return cause;

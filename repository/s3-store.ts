@@ -1,6 +1,16 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  changePatience,
+  hiddenVersions,
+  isChanging,
+  isMark,
+  newModels,
+  stagingFolder,
+  stillChanging,
+} from "./change-marks.ts";
 import { checkConfigBytes, configFileNames, storedVersions } from "./file-versions.ts";
 import { fingerprintOf } from "./file-stamps.ts";
 import type { CachedFiles, ModelCache } from "./model-cache.ts";
@@ -14,7 +24,7 @@ import type {
 } from "./model-store.ts";
 import { download, type S3Transfer } from "./s3-download.ts";
 import { isDiskError, s3ObjectFailure, S3TransferError } from "./s3-error.ts";
-import { type S3File, s3Files } from "./s3-files.ts";
+import { type S3File, type S3Files, s3Files } from "./s3-files.ts";
 import { retrying } from "./s3-retry.ts";
 
 export interface S3StoreOptions {
@@ -30,6 +40,13 @@ export interface S3StoreOptions {
 
 // A model has a handful of files; whoever can write to the bucket must not fill our memory.
 const maxObjects = 20_000;
+/** What S3 lists at once, and so as it was at one moment. */
+const pageObjects = 1000;
+
+const mostRepeats = 5;
+
+/** Compares what was fetched with what it should be; rejects when it is something else. */
+export type VerifyFetched = (folder: string, version: number) => Promise<void>;
 
 /**
  * A model repository in S3: `<prefix><model>/config.pbtxt` and `<prefix><model>/<version>/…`. Listings and their ETags
@@ -41,6 +58,7 @@ export class S3Store implements ModelStore {
   readonly #configs = new Map<string, ReadConfig>();
   /** A version is fetched from the objects of the listing that its model was read from. */
   readonly #files = new WeakMap<StoredModel, readonly S3File[]>();
+  readonly #verify = new WeakMap<StoredModel, VerifyFetched>();
 
   constructor(options: S3StoreOptions) {
     this.#options = options;
@@ -49,23 +67,44 @@ export class S3Store implements ModelStore {
 
   async list(): Promise<readonly string[]> {
     const { transfer, prefix } = this.#options;
-    return (await transfer.bucket.folders("model repository", prefix)).filter(isPathSegment);
+    const folders = await transfer.bucket.folders("model repository", prefix);
+    const names = folders.filter(isPathSegment);
+    if (!folders.includes(stagingFolder)) return names;
+    const marks = `${prefix}${stagingFolder}/${newModels}/`;
+    const coming = await transfer.bucket.objects("model repository", marks, maxObjects);
+    const hidden = new Set(coming.map(({ key }) => key.slice(marks.length)));
+    return names.filter((name) => !hidden.has(name));
   }
 
   async read(name: string): Promise<StoredModel | undefined> {
     checkModelName(name);
-    const { transfer, prefix } = this.#options;
-    const folder = `${prefix}${name}/`;
-    const objects = await transfer.bucket.objects(`model '${name}'`, folder, maxObjects);
-    if (objects.length === 0) {
-      this.#configs.delete(name);
-      return undefined;
+    const files = await this.listing(name);
+    if (files) return this.modelOf(name, files);
+    this.#configs.delete(name);
+    return undefined;
+  }
+
+  /** What there is of a model, without versions that are still coming; undefined where there is nothing. */
+  async listing(name: string): Promise<S3Files | undefined> {
+    for (let tried = 1; tried <= changePatience.tries; tried++) {
+      const all = await this.#list(name);
+      if (!isChanging(all.stamps)) return visible(all);
+      await sleep(changePatience.pauseMilliseconds);
     }
-    const { files, stamps } = s3Files(folder, objects);
+    throw stillChanging(name);
+  }
+
+  /** The model that such files make up; its versions are fetched from them, wherever they lie. */
+  async modelOf(
+    name: string,
+    { files, stamps }: S3Files,
+    verify?: VerifyFetched,
+  ): Promise<StoredModel> {
     const config = await this.#readConfig(name, files);
     const versions = storedVersions(stamps);
     const model = { name, versions, fingerprint: fingerprintOf(stamps), ...(config && { config }) };
     this.#files.set(model, files);
+    if (verify) this.#verify.set(model, verify);
     return model;
   }
 
@@ -76,6 +115,7 @@ export class S3Store implements ModelStore {
   ): Promise<LocalVersion> {
     const subject = `model '${model.name}' version ${version}`;
     const files = filesOf(model, version, this.#files.get(model) ?? []);
+    const verify = this.#verify.get(model);
     const cached = await this.#options.cache.acquire(
       {
         name: this.#entryName(model.name, version, fingerprintIn(model, version)),
@@ -87,6 +127,7 @@ export class S3Store implements ModelStore {
             signal.throwIfAborted();
             throw isDiskError(error) ? error : s3ObjectFailure(subject, error);
           }
+          await verify?.(folder, version);
         },
       },
       options,
@@ -101,6 +142,21 @@ export class S3Store implements ModelStore {
   ): Promise<LocalVersion | undefined> {
     const cached = await this.#options.cache.kept(this.#entryName(name, version, fingerprint));
     return cached && localVersion(cached, version);
+  }
+
+  /** Again where it took several requests, until nothing changes between them. */
+  async #list(name: string): Promise<S3Files> {
+    const { transfer, prefix } = this.#options;
+    const folder = `${prefix}${name}/`;
+    const list = async (): Promise<S3Files> =>
+      s3Files(folder, await transfer.bucket.objects(`model '${name}'`, folder, maxObjects));
+    let found = await list();
+    for (let tried = 1; found.files.length > pageObjects && tried < mostRepeats; tried++) {
+      const again = await list();
+      if (fingerprintOf(again.stamps) === fingerprintOf(found.stamps)) break;
+      found = again;
+    }
+    return found;
   }
 
   async #readConfig(name: string, files: readonly S3File[]): Promise<StoredConfig | undefined> {
@@ -141,6 +197,14 @@ export class S3Store implements ModelStore {
 
 interface ReadConfig extends StoredConfig {
   readonly etag: string;
+}
+
+function visible({ files, stamps }: S3Files): S3Files | undefined {
+  const hidden = hiddenVersions(stamps);
+  const isVisible = ({ path: file }: { readonly path: string }): boolean =>
+    !isMark(file) && !hidden.has(file.split("/")[0] ?? "");
+  const left = { files: files.filter(isVisible), stamps: stamps.filter(isVisible) };
+  return left.stamps.length === 0 ? undefined : left;
 }
 
 function fingerprintIn({ versions }: StoredModel, version: number): string | undefined {
