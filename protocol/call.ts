@@ -1,7 +1,6 @@
 import type { ColdStartMarks } from "./cold-start.ts";
 import { InferenceError, StatusCode } from "./error.ts";
 import type { RequestTrace } from "./request-trace.ts";
-import type { ServedModel } from "./served-model.ts";
 
 /** Who calls. */
 export interface Principal {
@@ -14,11 +13,29 @@ export interface Principal {
 /** The caller when the server asks for no keys. */
 export const anonymous: Principal = { name: "anonymous", tenant: "default" };
 
-/** An execution whose model waits for the answer to a call of its own. */
+/** An execution whose model waits for the answer to a call of its own, told so that another process understands it. */
 export interface WaitingExecution {
-  readonly model: ServedModel;
+  /** Unlike that of any other, wherever it runs. */
+  readonly id: string;
+  /** Names the instances of which it holds one. */
+  readonly instances: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
   /** How many such calls there are within each other, with this one. */
   readonly depth: number;
+}
+
+/** What a call was let in with; whoever let it in gives it back. */
+export interface CallPermit {
+  /** Says how many bytes its request has. Throws UNAVAILABLE when there is no room for them. */
+  hold(bytes: number): void;
+  /**
+   * Counts the items of its request, before they are worked on. Throws or rejects with RESOURCE_EXHAUSTED when the caller may
+   * have no more.
+   */
+  charge(items: number): void | Promise<void>;
+  /** When a request for which there was no room may be tried again. */
+  retryAfterSeconds(): number;
 }
 
 const nobody: readonly WaitingExecution[] = [];
@@ -38,10 +55,12 @@ export class Call {
   readonly traceparent: string | undefined;
   /** Set by who learns that the call waited until its version was started. */
   coldStart: ColdStartMarks | undefined;
+  /** Set by the transport for calls that ask for work. */
+  permit: CallPermit | undefined;
   /** Set for the few calls that are traced. */
   trace: RequestTrace | undefined;
   /** Executions that go on only when this call is answered: set for calls that models make. */
-  callers = nobody;
+  callers: readonly WaitingExecution[] = nobody;
   #cancelled: InferenceError | undefined;
   #listener: CancelListener | undefined;
   #controller: AbortController | undefined;

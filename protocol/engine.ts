@@ -31,6 +31,8 @@ export interface Engine {
   /** The version that a request sent now would reach. May answer at once, so that the hot path does not wait a turn. */
   model(name: string, version: string): ServedModel | Promise<ServedModel>;
   metadata(name: string, version: string): Promise<ModelMetadata>;
+  /** Of the version that a request sent now would reach: another one for other files or another config. Undefined for one whose answers may not be kept. */
+  answersDigest?(name: string, version: string): string | undefined;
   /** Exactly one response, or a rejection. */
   infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse>;
   /** Zero, one or many responses, as the model answers. */
@@ -44,6 +46,11 @@ export interface Engine {
   statistics(name: string, version: string): Promise<readonly ModelStatistics[]>;
   repositoryIndex(onlyReady: boolean): Promise<readonly RepositoryIndexEntry[]>;
   load(name: string, options: LoadOptions): Promise<void>;
+  /**
+   * Has a model answer from what the repository says now, whoever decides what is loaded.
+   * @returns its versions that answer, ascending
+   */
+  activate(name: string): Promise<readonly string[]>;
   unload(name: string, options: UnloadOptions): Promise<void>;
   /** Forgets the answers of a model that are cached. */
   flushCache(name: string): Promise<void>;

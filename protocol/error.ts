@@ -10,11 +10,21 @@ export const StatusCode = {
   Cancelled: "CANCELLED",
   Unauthenticated: "UNAUTHENTICATED",
   PermissionDenied: "PERMISSION_DENIED",
+  ResourceExhausted: "RESOURCE_EXHAUSTED",
 } as const;
 export type StatusCode = (typeof StatusCode)[keyof typeof StatusCode];
 
 export interface InferenceErrorOptions extends ErrorOptions {
   readonly retryAfterSeconds?: number;
+  readonly quota?: QuotaState;
+}
+
+/** How much of their limits a caller has left, in the words of the `RateLimit` header fields. */
+export interface QuotaState {
+  /** `RateLimit-Policy`: what the limits are. */
+  readonly policy: string;
+  /** `RateLimit`: what is left of them. */
+  readonly left: string;
 }
 
 /**
@@ -26,11 +36,14 @@ export class InferenceError extends Error {
   readonly code: StatusCode;
   /** When another try has a chance; the client is told, where its protocol has a word for it. */
   readonly retryAfterSeconds: number | undefined;
+  /** Set for refusals of callers who have limits. */
+  readonly quota: QuotaState | undefined;
 
   constructor(code: StatusCode, message: string, options: InferenceErrorOptions = {}) {
     super(message, options);
     this.code = code;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.quota = options.quota;
   }
 
   /** Passes an InferenceError on; anything else becomes INTERNAL with a text that gives nothing away. */

@@ -4,6 +4,7 @@ import type { BinaryOutputs } from "./infer-json.ts";
 import type { InferenceResponse } from "./inference.ts";
 import { progressStates } from "./progress.ts";
 import type { ValidInferenceRequest } from "./valid-request.ts";
+import type { DeliveryAttempt } from "./webhook.ts";
 
 /** What may be said of a durable request: first how far it is, then how it ended. */
 export const jobStates = [...progressStates, "done", "failed", "cancelled"] as const;
@@ -55,6 +56,8 @@ export interface NewJob {
   readonly binaryOutputs: BinaryOutputs;
   /** An idempotency key leads to it: its answer is kept at least as long as the key. */
   readonly keyed: boolean;
+  /** URL that is told when it has ended. */
+  readonly webhook?: string;
 }
 
 /** What an idempotency key stands for. */
@@ -98,6 +101,8 @@ export interface Jobs {
   cancel(principal: Principal, id: string): Promise<Job | undefined>;
   /** Runs a failed job again; leaves all others as they are. */
   replay(principal: Principal, id: string): Promise<Job | undefined>;
+  /** Attempts to tell its receiver of its end, the first one first; of a job that was replayed those of each end. */
+  deliveries(principal: Principal, id: string): Promise<readonly DeliveryAttempt[]>;
   /** Resolves when the job may have changed, or the signal says that nobody waits. */
   changed(id: string, signal: AbortSignal): Promise<void>;
   /** Says that this process is about to end: who only watches had better go, and come back to another one. */
