@@ -1,58 +1,37 @@
-import type { Job, Queue } from "bullmq";
+import type { Job } from "bullmq";
 import { InferenceError } from "../protocol/error.ts";
 import type { Redis } from "../redis/connection.ts";
-import type { Clock } from "../serving/clock.ts";
-import type { CountedVersion } from "../serving/running-version.ts";
 import type { Logger } from "../telemetry/logger.ts";
-import type { ColdStarts } from "./cold-start.ts";
-import { type Envelope, type Envelopes } from "./envelope.ts";
-import { type Answer, type EnvelopeObserver, EnvelopeRun } from "./envelope-run.ts";
+import { EnvelopeJobs, type EnvelopeJobsOptions } from "./envelope-jobs.ts";
+import { EnvelopeRuns, type EnvelopeRunsOptions } from "./envelope-runs.ts";
+import type { FairShares } from "./fair-shares.ts";
 import { JobAttempt, type JobAttemptOptions } from "./job-attempt.ts";
 import type { DurableJobData } from "./job-queue.ts";
-import {
-  type InferJobData,
-  jobNames,
-  jobOptions,
-  jobPriorities,
-  type OpenJobData,
-  stallsBeforeApart,
-  stallTimes,
-} from "./jobs.ts";
+import { type InferJobData, type OpenJobData, stallsBeforeApart, stallTimes } from "./jobs.ts";
 import { JobTaker } from "./job-taker.ts";
 import { killed } from "./killed.ts";
-import type { LivingGateways } from "./living-gateways.ts";
 import { names, queueName } from "./names.ts";
 import { type Opened, publishOpened } from "./openings.ts";
-import type { PoolChannel } from "./pool-channel.ts";
-import type { PoolCounters } from "./pool-counters.ts";
-import type { ReplyWriter } from "./reply-writer.ts";
 import { SequenceConsumer } from "./sequence-consumer.ts";
-import { Suspects } from "./suspects.ts";
+import { type TakenJob, TakenRequests } from "./taken-requests.ts";
+import { markOf } from "./tenant-mark.ts";
 
-export interface ConsumerOptions {
+export interface ConsumerOptions extends EnvelopeJobsOptions, Omit<EnvelopeRunsOptions, "guarded"> {
   /** Of this pool worker. */
   readonly id: string;
   readonly pool: string;
   readonly commands: Redis;
   /** A connection of its own, with the role `blocking`. */
   readonly blocking: Redis;
-  readonly queue: Queue;
-  readonly envelopes: Envelopes;
-  readonly gateways: LivingGateways;
-  readonly replies: ReplyWriter;
+  readonly shares: FairShares;
   readonly durable: JobAttemptOptions;
-  readonly channel: PoolChannel;
-  /** The version of a key, started if it has to be. */
-  readonly versions: (key: string) => Promise<CountedVersion>;
-  /** Told before a reply is written: its version has counted something. */
-  readonly counted: (key: string, version: CountedVersion) => void;
-  readonly counters: PoolCounters;
-  readonly coldStarts: ColdStarts;
   /** Jobs that this pool worker works on at a time. */
   readonly concurrency: number;
-  readonly clock: Clock;
   readonly log: Logger;
 }
+
+/** Requests that may be taken ahead for each job that may be: several batches, if not all jobs are full. */
+const requestsPerJob = 32;
 
 /**
  * Takes the jobs of one pool's queue and has their requests run in this process. A job is over when its replies are in
@@ -61,25 +40,32 @@ export interface ConsumerOptions {
 export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #taker: JobTaker<ConsumedJob["data"]>;
-  readonly #runs = new Set<EnvelopeRun>();
-  readonly #suspects = new Suspects();
+  readonly #taken: TakenRequests;
+  readonly #runs: EnvelopeRuns;
+  readonly #envelopes: EnvelopeJobs;
   readonly #sequences: SequenceConsumer;
-  readonly #stopHearing: () => void;
-  #inflight = 0;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
-    this.#sequences = new SequenceConsumer(options, (data) => this.#runOrDrop(data));
-    this.#stopHearing = options.channel.on("cancel", ({ envelope, index }) => {
-      for (const run of this.#runs) if (run.envelope === envelope) run.cancel(index);
-    });
-    this.#taker = new JobTaker(queueName, (job) => this.#work(job), {
+    const guarded: EnvelopeRunsOptions["guarded"] = (version) => this.#sequences.guarded(version);
+    this.#runs = new EnvelopeRuns({ ...options, guarded });
+    this.#envelopes = new EnvelopeJobs(options, this.#runs);
+    this.#sequences = new SequenceConsumer(options, (data) => this.#envelopes.runFromLine(data));
+    const taken = new TakenRequests(options.concurrency * requestsPerJob, () => this.#taker.look());
+    const settings = {
       connection: options.blocking,
       prefix: names.queuePrefix(options.pool),
       concurrency: options.concurrency,
       // Which stalls are too many is decided here, request by request.
       maxStalledCount: 1000,
       ...stallTimes,
+    };
+    this.#taken = taken;
+    this.#taker = new JobTaker(queueName, (job) => this.#work(job), settings, {
+      get hasRoom() {
+        return taken.hasRoom;
+      },
+      hasRoomForNext: () => this.#hasRoomForNext(),
     });
     this.#taker.on("stalled", () => options.counters.add("queue_stalled_total"));
     this.#taker.on("error", (err) => options.log.verbose(1, "queue", { err }));
@@ -87,7 +73,7 @@ export class Consumer {
 
   /** Requests in hand. */
   get inflight(): number {
-    return this.#inflight;
+    return this.#runs.inflight;
   }
 
   /** Sequences that only this pool worker can go on with. */
@@ -102,149 +88,49 @@ export class Consumer {
    */
   async close(drainMilliseconds: number): Promise<void> {
     await Promise.all([this.#taker.close(), this.#sequences.close(drainMilliseconds)]);
-    this.#stopHearing();
-    await this.#options.envelopes.flush();
+    this.#runs.close();
+    await this.#options.replies.settled();
+  }
+
+  /** The job that comes first is of a tenant that has less here than others. */
+  async #hasRoomForNext(): Promise<boolean> {
+    const [next] = await this.#options.queue.getRanges(["prioritized"], 0, 0, true).catch(() => []);
+    return next !== undefined && this.#taken.hasRoomFor(markOf(next));
   }
 
   async #work(job: ConsumedJob): Promise<void> {
-    const { data, stalledCounter } = job;
-    if (isDurable(job)) await this.#durable(job);
-    else if (isEnvelope(job)) await this.#infer(job);
-    else if ("version" in data) await this.#open(data.version, stalledCounter);
-  }
-
-  async #infer(job: Job<InferJobData>): Promise<void> {
-    const { data, stalledCounter } = job;
-    if (!(await this.#isWaitedFor(data))) await this.#drop(data);
-    else if (data.index !== undefined)
-      await this.#suspects.runAlone(job, (deaths) => this.#run(data, deaths));
-    else if (stalledCounter >= stallsBeforeApart) await this.#takeApart(data);
-    else await this.#run(data, stalledCounter);
-  }
-
-  async #runOrDrop(data: InferJobData): Promise<void> {
-    if (await this.#isWaitedFor(data)) await this.#run(data, 0);
-    else await this.#drop(data);
-  }
-
-  #isWaitedFor({ gateway }: InferJobData): Promise<boolean> {
-    const { gateways, clock } = this.#options;
-    return gateways.lives(gateway, clock.now());
-  }
-
-  /** Nobody waits for any of its requests. */
-  async #drop({ envelope: id, model }: InferJobData): Promise<void> {
-    const { envelopes } = this.#options;
-    const envelope = await envelopes.take(id, model);
-    envelopes.remove(id, envelope?.claimed);
-  }
-
-  async #run(data: InferJobData, stalls: number): Promise<void> {
-    const { envelopes } = this.#options;
-    const { envelope: id, index } = data;
-    // Before the envelope is taken: while a version starts, its requests can still be taken back.
-    await this.#version(data, stalls);
-    const run = this.#runOf(data);
-    // Before it is read: from the moment it is marked as taken, this process is told who waits no longer.
-    this.#runs.add(run);
+    const { id = "", data, stalledCounter } = job;
+    if ("finish" in data) this.#options.shares.take(data.finish);
+    const taken = this.#taken.take(markOf(id), "requests" in data ? data.requests : 1);
     try {
-      const envelope = await envelopes.take(id, data.model, index);
-      if (envelope) {
-        this.#count(envelope.requests.size, stalls);
-        // Again, because it may have made room for others meanwhile.
-        await this.#runTaken(run, envelope, await this.#version(data, stalls));
-      }
-      if (index === undefined) envelopes.remove(id, envelope?.claimed);
-      else await envelopes.drop(id, index);
+      if (isDurable(job)) await this.#durable(job, taken);
+      else if (isEnvelope(job)) await this.#envelopes.runJob(job, taken);
+      else if ("version" in data) await this.#open(data.version, stalledCounter);
     } finally {
-      this.#runs.delete(run);
+      taken.over();
     }
   }
 
   /** What comes of a durable request goes to its own entry in Redis, whoever asked for it. */
-  async #durable(job: Job<DurableJobData>): Promise<void> {
+  async #durable(job: Job<DurableJobData>, taken: TakenJob): Promise<void> {
     const { durable: id, model } = job.data;
     const attempt = new JobAttempt(this.#options.durable, job);
+    const source = { envelope: id, model, answer: attempt.answer.bind(attempt), taken };
     // A job can be cancelled from the moment it begins.
-    const observer = this.#observerOf(model);
-    const run = new EnvelopeRun(id, (reply) => attempt.answer(reply), observer);
-    this.#runs.add(run);
-    try {
+    await this.#runs.begin(source, async (run) => {
       const envelope = await attempt.begin();
       if (!envelope) return;
       const stalls = job.stalledCounter;
       const data = { version: envelope.version, model };
-      const starting = await this.#version(data, stalls);
+      const starting = await this.#runs.version(data, stalls);
       if (!(starting instanceof InferenceError)) await attempt.running();
-      this.#count(envelope.requests.size, stalls);
+      this.#runs.count(envelope.requests.size, stalls);
       // Again, because it may have made room for others meanwhile.
-      const version = await this.#version(data, stalls);
-      await this.#runTaken(run, envelope, version);
+      const version = await this.#runs.version(data, stalls);
+      await this.#runs.answer(run, envelope, version);
       if (!(version instanceof InferenceError)) this.#options.counted(data.version, version);
       await attempt.end();
-    } finally {
-      this.#runs.delete(run);
-    }
-  }
-
-  /** The version that is to run the job's requests, or why none can. */
-  #version(
-    { version, model }: Pick<InferJobData, "version" | "model">,
-    stalls: number,
-  ): Promise<CountedVersion | InferenceError> {
-    if (stalls >= stallsBeforeApart) return Promise.resolve(killed(model));
-    return this.#options.versions(version).catch((error: unknown) => InferenceError.from(error));
-  }
-
-  async #runTaken(
-    run: EnvelopeRun,
-    envelope: Envelope,
-    version: CountedVersion | InferenceError,
-  ): Promise<void> {
-    const { size } = envelope.requests;
-    this.#inflight += size;
-    if (version instanceof InferenceError) await run.fail(envelope, version);
-    else await run.run(envelope, this.#sequences.guarded(version), this.#options.clock);
-    this.#inflight -= size;
-  }
-
-  #runOf({ envelope, gateway, version: key, model }: InferJobData): EnvelopeRun {
-    const { replies, counted } = this.#options;
-    const answer: Answer = (reply, version) => {
-      if (version) counted(key, version);
-      return replies.write(gateway, reply);
-    };
-    return new EnvelopeRun(envelope, answer, this.#observerOf(model));
-  }
-
-  #observerOf(model: string): EnvelopeObserver {
-    const { counters, coldStarts } = this.#options;
-    const waited = counters.histogram("queue_wait_seconds", [model]);
-    return {
-      waited: (milliseconds) => waited(milliseconds / 1000),
-      coldStart: (marks, receivedAt) => coldStarts.answered(model, marks, receivedAt),
-    };
-  }
-
-  #count(requests: number, stalls: number): void {
-    const { counters } = this.#options;
-    counters.add("queue_envelopes_total");
-    counters.observe("queue_requests_per_envelope", [], requests);
-    if (stalls > 0) counters.add("queue_retries_total", [], requests);
-  }
-
-  /** One of its requests may be what kills pool workers: each gets a job of its own, so that it dies alone. */
-  async #takeApart(data: InferJobData): Promise<void> {
-    const { envelopes, queue } = this.#options;
-    const envelope = await envelopes.take(data.envelope, data.model);
-    if (!envelope) envelopes.remove(data.envelope);
-    for (const index of envelope?.requests.keys() ?? []) {
-      await queue.add(
-        jobNames.infer,
-        { ...data, requests: 1, index },
-        { ...jobOptions, jobId: `${data.envelope}.${index}`, priority: jobPriorities.infer },
-      );
-    }
+    });
   }
 
   async #open(version: string, stalls: number): Promise<void> {

@@ -7,11 +7,13 @@ import type { CountedVersion } from "../serving/running-version.ts";
 import type { ResponseSink } from "../serving/scheduler.ts";
 import type { Envelope } from "./envelope.ts";
 import { PoolTrace } from "./pool-trace.ts";
+import { responseBytes } from "./read-receipt.ts";
+import { ReaderCredit } from "./reader-credit.ts";
 import type { Reply } from "./reply-frame.ts";
 import type { SentRequest } from "./request-frame.ts";
 
 /**
- * Where the replies of one envelope go; resolves when one is in Redis.
+ * Where the replies of one envelope go; resolves when one is in Redis before all that is sent there from then on.
  *
  * @param version the one that has answered, if one has
  */
@@ -23,6 +25,8 @@ export interface EnvelopeObserver {
   waited(milliseconds: number): void;
   /** A request that came before its version was ready is answered. @param receivedAt milliseconds since the epoch */
   coldStart(marks: ColdStartMarks, receivedAt: number): void;
+  /** A request has its last reply. */
+  answered(): void;
 }
 
 /** The requests of one envelope while this pool worker has them. */
@@ -30,6 +34,9 @@ export class EnvelopeRun {
   readonly envelope: string;
   readonly #answer: Answer;
   readonly #observer: EnvelopeObserver;
+  readonly #isWaitedFor: (() => Promise<boolean>) | undefined;
+  /** Of those that may have many replies. */
+  readonly #credits: (ReaderCredit | undefined)[] = [];
   readonly #calls: (Call | undefined)[] = [];
   readonly #cancelled = new Set<number>();
   /** Replies of about the same time share one. */
@@ -37,14 +44,23 @@ export class EnvelopeRun {
   #left = 0;
   #over = (): void => {};
 
-  /** @param envelope its id */
-  constructor(envelope: string, answer: Answer, observer: EnvelopeObserver) {
+  /**
+   * @param envelope its id
+   * @param isWaitedFor true while the gateway lives that tells what its clients have read; without it nobody tells
+   */
+  constructor(
+    envelope: string,
+    answer: Answer,
+    observer: EnvelopeObserver,
+    isWaitedFor?: () => Promise<boolean>,
+  ) {
     this.envelope = envelope;
     this.#answer = answer;
     this.#observer = observer;
+    this.#isWaitedFor = isWaitedFor;
   }
 
-  /** Hands all requests to the version's scheduler; resolves when each is answered and its replies are in Redis. */
+  /** Hands all requests to the version's scheduler; resolves when each is answered. */
   async run({ head, requests }: Envelope, version: CountedVersion, clock: Clock): Promise<void> {
     const { promise: over, resolve } = Promise.withResolvers<void>();
     this.#over = resolve;
@@ -68,10 +84,18 @@ export class EnvelopeRun {
   cancel(index: number): void {
     this.#cancelled.add(index);
     this.#calls[index]?.cancel();
+    this.#credits[index]?.end();
+  }
+
+  /** The client has read the request's replies up to and with that number. */
+  read(index: number, number: number): void {
+    this.#credits[index]?.read(number);
   }
 
   #run(index: number, sent: SentRequest, context: RunContext): void {
     const trace = sent.trace === undefined ? undefined : new PoolTrace(sent.trace);
+    const credit = this.#creditOf(index, context);
+    this.#credits[index] = credit;
     let number = 0;
     let isOver = false;
     const answer = (outcome: Pick<Reply, "final" | "outcome">): void => {
@@ -81,12 +105,20 @@ export class EnvelopeRun {
       this.#write(coldStart ? { ...reply, coldStart } : reply, context.version);
       if (!outcome.final || isOver) return;
       isOver = true;
-      this.#calls[index] = undefined;
+      this.#observer.answered();
+      this.#calls[index] = this.#credits[index] = undefined;
+      credit?.end();
       this.#left--;
       if (this.#left === 0) this.#over();
     };
     const sink: ResponseSink = {
-      send: (outcome, final) => answer({ final, ...(outcome && { outcome }) }),
+      send: (outcome, final) => {
+        answer({ final, ...(outcome && { outcome }) });
+        if (outcome && !final) credit?.sent(number - 1, responseBytes(outcome));
+      },
+      get room() {
+        return credit?.room;
+      },
       fail: (outcome) => answer({ final: true, outcome }),
     };
     try {
@@ -94,6 +126,12 @@ export class EnvelopeRun {
     } catch (error) {
       sink.fail(InferenceError.from(error));
     }
+  }
+
+  #creditOf(index: number, { version, clock }: RunContext): ReaderCredit | undefined {
+    const isWaitedFor = this.#isWaitedFor;
+    if (!isWaitedFor || !version.model.config.modelTransactionPolicy?.decoupled) return undefined;
+    return new ReaderCredit({ clock, isWaitedFor, onGone: () => this.cancel(index) });
   }
 
   #write(reply: Reply, version?: CountedVersion): void {
@@ -105,13 +143,14 @@ export class EnvelopeRun {
 
   #enqueue(
     index: number,
-    { request, receivedAt }: SentRequest,
+    { request, receivedAt, callers }: SentRequest,
     { version, clock, tenant, sink, trace }: RequestContext,
   ): void {
     const valid = validRequest(version.model, request);
     const now = clock.now();
     const call = new Call({ name: "", tenant }, now, trace?.traceparent);
     call.trace = trace;
+    if (callers) call.callers = callers;
     this.#calls[index] = call;
     if (this.#cancelled.has(index)) call.cancel();
     // It has waited since its gateway took it; a clock that is behind that gateway's must not make it younger than now.

@@ -43,7 +43,6 @@ const openField = "open";
 const takenField = "taken";
 /** Before the index of a request that was taken back. */
 const withdrawnPrefix = "-";
-const soonMilliseconds = 5;
 /** Longer than any request may wait. */
 const keptMilliseconds = 24 * 3_600_000;
 
@@ -62,9 +61,6 @@ export class Envelopes {
   readonly #pool: string;
   readonly #commands: Redis;
   readonly #payloads: PayloadStore;
-  /** Keys that nobody needs any more: they are removed together with what is sent next. */
-  readonly #done: string[] = [];
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(pool: string, commands: Redis) {
     this.#pool = pool;
@@ -96,8 +92,8 @@ export class Envelopes {
   }
 
   /** Takes out a request that a pool worker may have read, so that none that takes the envelope over reads it again. */
-  async drop(id: string, index: number): Promise<void> {
-    await this.#withdraw(id, index, "");
+  drop(id: string, index: number): Promise<Withdrawal> {
+    return this.#withdraw(id, index, "");
   }
 
   async #withdraw(id: string, index: number, state: "untaken" | ""): Promise<Withdrawal> {
@@ -117,7 +113,6 @@ export class Envelopes {
     const key = this.#key(id);
     // Marked before it is read: who withdraws a request and finds no mark knows that nobody has read it.
     inOneWrite(this.#commands);
-    void this.flush();
     const [, , fields] = await Promise.all([
       this.#commands.hset(key, takenField, 1),
       this.#commands.pexpire(key, keptMilliseconds),
@@ -125,7 +120,7 @@ export class Envelopes {
     ]);
     const bundle = fields[bundleField];
     if (!bundle) return undefined;
-    const { head, requests, claimed } = decodeRequests(bundle, model);
+    const { head, requests, claimed } = readEnvelope(bundle, model);
     for (const field of Object.keys(fields)) {
       if (field.startsWith(withdrawnPrefix)) requests.delete(Number(field.slice(1)));
     }
@@ -138,40 +133,46 @@ export class Envelopes {
       const payload = await this.#payloads.get(payloadKey(key, index));
       if (payload) requests.set(index, decodeRequest(payload, model));
     }
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the envelope was made with
-    return requests.size > 0 ? { head: head as EnvelopeHead, requests, claimed } : undefined;
-  }
-
-  /** Those that Redis has lost, or that are done. */
-  async missing(ids: readonly string[]): Promise<readonly string[]> {
-    const pipeline = this.#commands.pipeline();
-    for (const id of ids) pipeline.exists(this.#key(id));
-    const there = await execute(pipeline);
-    return ids.filter((_, i) => there[i] === 0);
+    return requests.size > 0 ? { head, requests, claimed } : undefined;
   }
 
   /**
-   * Its requests are answered: it will be gone soon.
+   * Those that Redis has lost, or that are done.
+   *
+   * @param given ids, each with another key under which the envelope may be, or ""
+   */
+  async missing(
+    given: readonly (readonly [id: string, other: string])[],
+  ): Promise<ReadonlySet<string>> {
+    const pipeline = this.#commands.pipeline();
+    for (const [id, other] of given) pipeline.exists(this.#key(id), other || this.#key(id));
+    const there = await execute(pipeline);
+    return new Set(given.flatMap(([id], i) => (there[i] === 0 ? id : [])));
+  }
+
+  /**
+   * Resolves when it is gone: its requests are answered.
    *
    * @param claimed those that lie under keys of their own, by index
    */
-  remove(id: string, claimed: readonly number[] = []): void {
+  async remove(id: string, claimed: readonly number[] = []): Promise<void> {
     const key = this.#key(id);
-    this.#done.push(key, ...claimed.map((index) => payloadKey(key, index)));
-    this.#timer ??= setTimeout(() => void this.flush(), soonMilliseconds);
-  }
-
-  /** Resolves when all that is to be gone is gone; what cannot be reached goes by itself, some day. */
-  async flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const keys = this.#done.splice(0);
-    if (keys.length > 0) await this.#commands.unlink(...keys).catch(() => {});
+    await this.#commands.unlink(key, ...claimed.map((index) => payloadKey(key, index)));
   }
 
   #key(id: string): string {
     return names.envelope(this.#pool, id);
   }
+}
+
+/** What `encodeRequests` wrote of an envelope. */
+export function readEnvelope(
+  bundle: Buffer,
+  model: string,
+): Envelope & { readonly requests: Map<number, SentRequest> } {
+  const { head, ...rest } = decodeRequests(bundle, model);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the envelope was made with
+  return { head: head as EnvelopeHead, ...rest };
 }
 
 function payloadKey(envelopeKey: string, index: number): string {

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Job, UnrecoverableError } from "bullmq";
 import { InferenceError, invalidArgument, StatusCode } from "../protocol/error.ts";
 import type { JobState } from "../protocol/job.ts";
 import type { Envelope } from "./envelope.ts";
 import type { DurableJobData } from "./job-queue.ts";
 import type { JobEnd, JobInput, JobStore } from "./job-store.ts";
+import { persist } from "./persist.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import { encodeReply, type Reply } from "./reply-frame.ts";
 import { decodeRequest } from "./request-frame.ts";
@@ -20,10 +20,6 @@ export interface JobAttemptOptions {
 export interface DurableEnvelope extends Envelope {
   readonly version: string;
 }
-
-/** A pool worker that cannot reach Redis for so long has lost the job to another. */
-const giveUpMilliseconds = 30_000;
-const retryMilliseconds = 50;
 
 /** One attempt of a pool worker to run a durable request: gathers what comes of it, and decides whether it is the last. */
 export class JobAttempt {
@@ -122,18 +118,5 @@ export class JobAttempt {
 
   #tell(state: JobState): void {
     this.#options.channel.publish({ type: "job", id: this.#id, state });
-  }
-}
-
-/** Repeats what fails because Redis is away, for as long as it makes sense. */
-async function persist<T>(write: () => Promise<T>): Promise<T> {
-  const giveUpAt = performance.now() + giveUpMilliseconds;
-  for (;;) {
-    try {
-      return await write();
-    } catch (error) {
-      if (performance.now() > giveUpAt) throw error;
-      await sleep(retryMilliseconds);
-    }
   }
 }

@@ -12,6 +12,7 @@ import {
 } from "../protocol/job.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import { validRequest } from "../protocol/valid-request.ts";
+import { checkWebhook, type DeliveryAttempt, type WebhookSender } from "../protocol/webhook.ts";
 import type { Redis } from "../redis/connection.ts";
 import { JobChanges } from "./job-changes.ts";
 import type { DiskMark } from "./job-disk-mark.ts";
@@ -26,6 +27,7 @@ import type { PoolLink } from "./pool-link.ts";
 import { queueAway } from "./queue-away.ts";
 import { decodeReply } from "./reply-frame.ts";
 import { decodeRequest, encodeRequest } from "./request-frame.ts";
+import { itemsOf } from "./sent-envelope.ts";
 
 /** How long durable requests are kept, and how many. */
 export interface JobLimits extends RunLimits {
@@ -46,6 +48,8 @@ export interface GatewayJobsOptions {
   readonly engine: Pick<Engine, "model">;
   readonly limits: JobLimits;
   readonly durability: JobDurability;
+  /** Without it nobody is told of the end of a job. */
+  readonly webhooks?: Omit<WebhookSender, "attempt"> | undefined;
   /** Where Redis has to be asked when something is on disk. */
   readonly diskMark?: DiskMark;
 }
@@ -81,9 +85,12 @@ export class GatewayJobs implements Jobs {
 
   submit(id: string, given: NewJob): Promise<Job> {
     return reach(async () => {
-      const { keyOf, limits, diskMark } = this.#options;
-      const { request, principal, keyed } = given;
-      const { store, queue, channel } = this.#poolOf(id);
+      const { keyOf, limits, diskMark, webhooks } = this.#options;
+      const { request, principal, keyed, webhook } = given;
+      const { store, queue, channel, webhooks: told } = this.#poolOf(id);
+      if (webhook !== undefined) {
+        checkWebhook(webhooks, webhook, principal, (await told.observe()).count);
+      }
       const createdAt = Date.now();
       const keyMilliseconds = keyed ? limits.keyMilliseconds : 0;
       const record = {
@@ -94,6 +101,7 @@ export class GatewayJobs implements Jobs {
         version: keyOf(request.model),
         binaryOutputs: given.binaryOutputs,
         createdAt,
+        webhook,
         limits: {
           resultMilliseconds: Math.max(limits.resultMilliseconds, keyMilliseconds),
           failedMilliseconds: Math.max(limits.failedMilliseconds, keyMilliseconds),
@@ -103,7 +111,8 @@ export class GatewayJobs implements Jobs {
       };
       const frame = encodeRequest({ request, receivedAt: createdAt });
       const first = await store.create(id, record, frame, limits.maxUnfinished);
-      await queue.add(id, request.modelName);
+      const { tenant } = principal;
+      await queue.add(id, { model: request.modelName, tenant, items: itemsOf(request) });
       if (first) channel.publish({ type: "demand" });
       await diskMark?.passed();
       const found = await store.read(id);
@@ -160,9 +169,14 @@ export class GatewayJobs implements Jobs {
       if (!(await store.replay(id, keyOf(model), Date.now()))) return;
       channel.publish({ type: "job", id, state: "queued" });
       channel.publish({ type: "demand" });
-      await queue.addAgain(id, modelName);
+      await queue.addAgain(id, { model: modelName, tenant: principal.tenant, items: 1 });
     });
     return this.find(principal, id);
+  }
+
+  async deliveries(principal: Principal, id: string): Promise<readonly DeliveryAttempt[]> {
+    if (!(await this.#record(principal, id))) return [];
+    return reach(() => this.#poolOf(id).webhooks.attempts(id));
   }
 
   changed(id: string, signal: AbortSignal): Promise<void> {

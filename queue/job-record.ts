@@ -8,9 +8,12 @@ export interface JobRecord {
   readonly job: Job;
   /** See {@link ownerOf}. */
   readonly owner: string;
+  readonly tenant: string;
   /** Key of the version that is to run it. */
   readonly version: string;
   readonly binaryOutputs: BinaryOutputs;
+  /** URL that is told when it has ended. */
+  readonly webhook: string | undefined;
 }
 
 /** What is known of a job when it is submitted. */
@@ -24,6 +27,7 @@ export interface NewRecord {
   readonly version: string;
   readonly binaryOutputs: BinaryOutputs;
   readonly createdAt: number;
+  readonly webhook: string | undefined;
   readonly limits: RunLimits;
 }
 
@@ -38,6 +42,7 @@ export interface RunLimits {
 /** Those that {@link readRecord} reads, in its order. */
 export const recordFields = [
   "owner",
+  "tenant",
   "version",
   "binary",
   "state",
@@ -49,6 +54,7 @@ export const recordFields = [
   "started",
   "ended",
   "error",
+  "webhook",
 ] as const;
 
 /** Names and values, one after the other. */
@@ -62,6 +68,7 @@ export function writeRecord(record: NewRecord): string[] {
     version: record.version,
     binary: JSON.stringify(binaryOutputs === "all" ? "all" : [...binaryOutputs]),
     created: String(record.createdAt),
+    ...(record.webhook !== undefined && { webhook: record.webhook }),
     limits: JSON.stringify(record.limits),
     state: "queued" satisfies JobState,
     attempts: "0",
@@ -94,8 +101,10 @@ export function readRecord(id: string, values: readonly (string | null)[]): JobR
   return {
     job,
     owner: text("owner"),
+    tenant: text("tenant"),
     version: text("version"),
     binaryOutputs: binary === "all" ? "all" : new Set(binary),
+    webhook: text("webhook") || undefined,
   };
 }
 

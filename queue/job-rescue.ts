@@ -43,6 +43,7 @@ async function rescue({ store, queue }: JobPool, id: string, now: number): Promi
   const record = await store.read(id);
   if (!record) await store.forget(id);
   else if (!hasEnded(record.job) && now - record.job.createdAt > settledMilliseconds) {
-    await queue.restore(id, record.job.modelName);
+    const { job, tenant } = record;
+    await queue.restore(id, { model: job.modelName, tenant, items: 1 });
   }
 }

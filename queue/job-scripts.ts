@@ -20,16 +20,16 @@ redis.call("pexpire", KEYS[3], ARGV[5])
 return redis.call("zcard", KEYS[2])`,
 
   /**
-   * KEYS job, unfinished. ARGV id, states that it may be in, what becomes of it, kept milliseconds, time, fields…
-   * Gives 1, or 0 when it is in no such state.
+   * KEYS job, unfinished, undelivered webhooks. ARGV id, states that it may be in, what becomes of it, kept milliseconds,
+   * time, milliseconds that webhooks are kept, channel, fields… Gives 1, or 0 when it is in no such state.
    *
    * on: goes on; end: ends, and nobody needs its request any more; fail: ends and may be run again; again: is run again.
    */
   change: `
 local state = redis.call("hget", KEYS[1], "state")
 if not state or not string.find(ARGV[2], state, 1, true) then return 0 end
-redis.call("hset", KEYS[1], unpack(ARGV, 6))
-redis.call("hincrby", KEYS[1], "changes", 1)
+redis.call("hset", KEYS[1], unpack(ARGV, 8))
+local changes = redis.call("hincrby", KEYS[1], "changes", 1)
 if ARGV[3] == "on" then return 1 end
 redis.call("pexpire", KEYS[1], ARGV[4])
 if ARGV[3] == "again" then
@@ -40,5 +40,11 @@ end
 redis.call("zrem", KEYS[2], ARGV[1])
 redis.call("hset", KEYS[1], "ended", ARGV[5])
 if ARGV[3] == "end" then redis.call("hdel", KEYS[1], "request") end
+if redis.call("hexists", KEYS[1], "webhook") == 1 then
+  local delivery = ARGV[1] .. "_" .. changes
+  redis.call("zadd", KEYS[3], ARGV[5], delivery)
+  redis.call("pexpire", KEYS[3], ARGV[6])
+  redis.call("publish", ARGV[7], cjson.encode({ type = "webhook", delivery = delivery }))
+end
 return 1`,
 } as const;

@@ -87,7 +87,7 @@ export class JobStore {
   }
 
   async read(id: string): Promise<JobRecord | undefined> {
-    return readRecord(id, await this.#commands.hmget(this.#key(id), ...recordFields));
+    return readJob(this.#commands, this.#pool, id);
   }
 
   /** The request of a job that is not done. */
@@ -229,14 +229,17 @@ export class JobStore {
     const { from, to, mode, keptMilliseconds = 0, now, fields = {} } = change;
     const changed = await this.#commands.eval(
       jobScripts.change,
-      2,
+      3,
       this.#key(id),
       names.unfinishedJobs(this.#pool),
+      names.undeliveredWebhooks(this.#pool),
       id,
       from,
       mode,
       keptMilliseconds,
       now,
+      unfinishedMilliseconds,
+      names.poolChannel(this.#pool),
       "state",
       to,
       ...Object.entries(fields).flat(),
@@ -251,6 +254,15 @@ export class JobStore {
   #key(id: string): string {
     return names.job(this.#pool, id);
   }
+}
+
+/** A job without its request and result; undefined when it is not there, or no longer. */
+export async function readJob(
+  commands: Redis,
+  pool: string,
+  id: string,
+): Promise<JobRecord | undefined> {
+  return readRecord(id, await commands.hmget(names.job(pool, id), ...recordFields));
 }
 
 interface JobChange {

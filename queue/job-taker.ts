@@ -3,6 +3,18 @@ import { type Job, type Processor, Worker, type WorkerOptions } from "bullmq";
 /** A job that takes longer does not keep others waiting. */
 const quickMilliseconds = 2;
 const retryMilliseconds = 200;
+/** Between two looks at what comes first while there is no room: a tenant with nothing here waits no longer than that. */
+const lookMilliseconds = 5;
+
+/** How much a JobTaker may have in hand, beside what BullMQ counts. */
+export interface JobRoom {
+  /** For any job. */
+  readonly hasRoom: boolean;
+  /** Asked every so often when there is none, or no lane is free: there is for the job that comes first in the queue. */
+  hasRoomForNext(): Promise<boolean>;
+}
+
+const endlessRoom: JobRoom = { hasRoom: true, hasRoomForNext: () => Promise.resolve(false) };
 
 /**
  * A BullMQ Worker that asks Redis for jobs as seldom as it can. BullMQ's own loop looks for another job as soon as it has
@@ -10,13 +22,21 @@ const retryMilliseconds = 200;
  * beside those that it has only when all of those take long.
  */
 export class JobTaker<Data> extends Worker<Data> {
+  readonly #room: JobRoom;
   readonly #lanes = new Set<Promise<void>>();
   #slow = 0;
   #tokens = 0;
+  #lookedAt = 0;
   #wake = (): void => {};
 
-  constructor(queue: string, process: Processor<Data>, options: WorkerOptions) {
+  constructor(
+    queue: string,
+    process: Processor<Data>,
+    options: WorkerOptions,
+    room: JobRoom = endlessRoom,
+  ) {
     super(queue, process, { ...options, autorun: false });
+    this.#room = room;
     this.run().catch((error: unknown) => this.#report(error));
   }
 
@@ -29,11 +49,16 @@ export class JobTaker<Data> extends Worker<Data> {
     await this.mainLoopRunning;
   }
 
+  /** To be called when there is room again. */
+  look(): void {
+    this.#wake();
+  }
+
   async #take(): Promise<void> {
     while (!this.closing) {
       const job = await this.#next();
       if (job) this.#begin(job);
-      while (!this.#isFree) await new Promise<void>((resolve) => (this.#wake = resolve));
+      await this.#untilRoom();
     }
     await Promise.all(this.#lanes);
   }
@@ -50,9 +75,32 @@ export class JobTaker<Data> extends Worker<Data> {
     }
   }
 
-  /** Nothing in hand keeps it from looking for more. */
-  get #isFree(): boolean {
-    return this.#lanes.size === this.#slow && this.#slow < this.concurrency;
+  async #untilRoom(): Promise<void> {
+    while (!this.closing) {
+      // Before it looks: what happens meanwhile is not missed.
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      if (await this.#mayTake()) return;
+      const timer = setTimeout(resolve, lookMilliseconds);
+      await woken;
+      clearTimeout(timer);
+    }
+  }
+
+  async #mayTake(): Promise<boolean> {
+    const lanes = this.#lanes.size;
+    // One of them will soon go on with another.
+    if (lanes > this.#slow) return false;
+    if (lanes < this.concurrency && this.#room.hasRoom) return true;
+    const now = performance.now();
+    if (lanes >= 2 * this.concurrency || now < this.#lookedAt + lookMilliseconds) return false;
+    this.#lookedAt = now;
+    return this.#room.hasRoomForNext();
+  }
+
+  /** The end of a job may bring another one along. */
+  get #mayGoOn(): boolean {
+    return this.#lanes.size <= this.concurrency && this.#room.hasRoom;
   }
 
   #begin(job: Job<Data>): void {
@@ -76,7 +124,7 @@ export class JobTaker<Data> extends Worker<Data> {
         this.#wake();
       }, quickMilliseconds);
       try {
-        job = await this.processJob(job, token, () => this.#lanes.size <= this.concurrency);
+        job = await this.processJob(job, token, () => this.#mayGoOn);
       } finally {
         clearTimeout(timer);
         if (isSlow) this.#slow--;

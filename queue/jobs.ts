@@ -6,6 +6,9 @@ export const jobNames = {
   open: "open",
 } as const;
 
+/** Up to this size requests travel in the data of their job: it is base64 there, which costs less than a key of their own. */
+export const mostBundleBytes = 32 * 1024;
+
 /** The job's data: small, because BullMQ keeps it as JSON, and readable in its tools. */
 export interface InferJobData {
   readonly envelope: string;
@@ -15,8 +18,12 @@ export interface InferJobData {
   readonly gateway: string;
   readonly model: string;
   readonly requests: number;
+  /** When it has its turn: see `FairShares`. */
+  readonly finish: number;
   /** Only this request of the envelope. */
   readonly index?: number;
+  /** The requests, if they are small: as `encodeRequests` wrote them, in base64. */
+  readonly bundle?: string;
 }
 
 export interface OpenJobData {
@@ -24,8 +31,11 @@ export interface OpenJobData {
   readonly model: string;
 }
 
-/** BullMQ runs smaller numbers first, and jobs without one before all others: so each has one. */
-export const jobPriorities = { open: 1, infer: 1000 } as const;
+/**
+ * BullMQ runs smaller numbers first, and jobs without one before all others: so each has one. Those that run requests have
+ * one between these two, the largest that BullMQ takes among them, as `FairShares` says.
+ */
+export const jobPriorities = { open: 1, first: 2, last: 2 ** 21 - 1 } as const;
 
 /** A job fails only when its pool worker cannot reach Redis in the middle of it; it is begun again until it can. */
 export const jobOptions = {

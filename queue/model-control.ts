@@ -11,6 +11,8 @@ export interface ModelWish {
   readonly generation: number;
   /** The config that came with the load. */
   readonly config?: string;
+  /** Its files have changed, in whatever mode. */
+  readonly activated?: true;
   /** The models that an ensemble is composed of are to go with it. */
   readonly unloadDependents?: true;
 }
@@ -70,14 +72,23 @@ export class ModelControl {
   }
 
   /** Tells all gateways that the model is to be loaded so; this one is not told, because it is the one that asks. */
-  async load(name: string, { config, files }: LoadOptions): Promise<void> {
+  async load(
+    name: string,
+    { config, files }: LoadOptions,
+    why: "loaded" | "activated" = "loaded",
+  ): Promise<void> {
     const filesKey = names.controlFiles(name);
     const pipeline = this.#commands.pipeline().unlink(filesKey);
     if (files && files.size > 0) {
       pipeline.hset(filesKey, ...[...files].flatMap(([path, bytes]) => [path, Buffer.from(bytes)]));
     }
     await execute(pipeline);
-    await this.#tell({ name, loaded: true, ...(config !== undefined && { config }) });
+    await this.#tell({
+      name,
+      loaded: true,
+      ...(config !== undefined && { config }),
+      ...(why === "activated" && { activated: true }),
+    });
   }
 
   async unload(name: string, { unloadDependents }: UnloadOptions): Promise<void> {

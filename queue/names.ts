@@ -31,10 +31,22 @@ export const names = {
   unfinishedJobs: (pool: string) => `${tag(pool)}:unfinished-jobs`,
   /** A sorted set: the durable requests of one principal, by their place. */
   jobsOf: (pool: string, owner: string) => `${tag(pool)}:jobs-of:${owner}`,
+  /** A sorted set: what receivers have not been told yet of jobs that have ended, by the time that they did. */
+  undeliveredWebhooks: (pool: string) => `${tag(pool)}:undelivered-webhooks`,
+  /** A list: the attempts to tell the receiver of a job. */
+  deliveries: (pool: string, id: string) => `${tag(pool)}:deliveries:${id}`,
+  /** BullMQ's prefix for the queue of webhooks, which all pools share. */
+  webhookQueuePrefix: "{tidepool-webhooks}",
+  /** A hash: what came of all attempts, by outcome. */
+  webhookAttempts: "tidepool:webhook-attempts",
   /** What an idempotency key stands for. */
   idempotencyKey: (digest: string) => `tidepool:idempotency:${digest}`,
   /** Written so that Redis can be asked whether it is on disk, and with it all that was written before. */
   diskMark: "tidepool:disk-mark",
+  /** A hash: the virtual time by which tenants share the pool. */
+  virtualTime: (pool: string) => `${tag(pool)}:virtual-time`,
+  /** A sorted set: the virtual finish of what each tenant has sent last. */
+  virtualFinishes: (pool: string) => `${tag(pool)}:virtual-finishes`,
   /** A hash: how many requests each gateway waits for, with the time of its word. */
   demand: (pool: string) => `${tag(pool)}:demand`,
   /** A hash: what all pool workers have counted together. */

@@ -14,6 +14,8 @@ export interface ObservedQueue {
 
 /** BullMQ keeps jobs with a priority apart from those without, though both wait for the same. */
 const waitingStates = ["waiting", "prioritized"] as const;
+/** Tenants take turns, so that the oldest job need not be the first; but each one's first is its oldest. */
+const looked = 16;
 
 /**
  * Looks at a pool for a scrape: its queue as BullMQ has it, its workers as they announce themselves, and what they have
@@ -27,7 +29,7 @@ export async function observeQueue(
 ): Promise<QueueObservation> {
   const [jobs, next, { requests }, poolWorkers, counts] = await Promise.all([
     queue.getJobCounts(...waitingStates, "active"),
-    queue.getJobs([...waitingStates], 0, 0, true),
+    queue.getJobs([...waitingStates], 0, looked - 1, true),
     demand.total(now),
     presence.present(now),
     counters.read(),

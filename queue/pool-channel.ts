@@ -7,12 +7,21 @@ import { names } from "./names.ts";
 export type PoolEvent =
   /** Nobody waits for this request any more. */
   | { readonly type: "cancel"; readonly envelope: string; readonly index: number }
+  /** The client of this request has read its replies up to and with that number. */
+  | {
+      readonly type: "read";
+      readonly envelope: string;
+      readonly index: number;
+      readonly number: number;
+    }
   /** A version has been started for the first time, or could not be. */
   | { readonly type: "opened"; readonly version: string }
   /** A gateway sends no more requests to this version. */
   | { readonly type: "retired"; readonly version: string }
   /** A durable request has another state, perhaps its last. */
   | { readonly type: "job"; readonly id: string; readonly state: JobState }
+  /** A durable request has ended whose receiver is to be told. */
+  | { readonly type: "webhook"; readonly delivery: string }
   /** A gateway that waited for nothing waits for something. */
   | { readonly type: "demand" }
   /** A pool worker's process is there, and will take requests soon. */

@@ -5,11 +5,15 @@ import type { QueueObservation } from "../telemetry/queue-metrics.ts";
 import { Demand } from "./demand.ts";
 import { DemandMeter } from "./demand-meter.ts";
 import { Envelopes } from "./envelope.ts";
+import { fairLedger } from "./fair-ledger.ts";
+import { FairShares } from "./fair-shares.ts";
+import { jobPriorities } from "./jobs.ts";
 import { names, queueName } from "./names.ts";
 import { observeQueue } from "./observe-queue.ts";
 import { Openings } from "./openings.ts";
 import { PoolChannel } from "./pool-channel.ts";
 import { PoolCounters } from "./pool-counters.ts";
+import { PoolHealth } from "./pool-health.ts";
 import { Presence } from "./presence.ts";
 import { Sender } from "./sender.ts";
 import { openSequenceLink, type SequenceLink } from "./sequence-link.ts";
@@ -33,8 +37,10 @@ export interface PoolLink {
   readonly openings: Openings;
   readonly tickets: TicketStore;
   readonly sender: Sender;
+  readonly shares: FairShares;
   readonly meter: DemandMeter;
   readonly presence: Presence;
+  readonly health: PoolHealth;
   readonly sequences: SequenceLink;
   /** For a scrape. */
   observe(): Promise<QueueObservation>;
@@ -51,6 +57,8 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
   const presence = new Presence(pool, commands);
   const counters = new PoolCounters(pool, commands);
   const tickets = new TicketStore(pool, commands);
+  const shares = openShares(pool, commands);
+  await shares.tell();
   return {
     pool,
     queue,
@@ -58,13 +66,23 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
     board: new StatisticsBoard(pool, gateway, commands),
     openings: new Openings({ pool, commands, queue, channel, meter, tickets }),
     tickets,
-    sender: new Sender({ gateway, envelopes, queue, meter, clock }),
+    sender: new Sender({ gateway, commands, envelopes, queue, shares, meter, clock }),
+    shares,
     meter,
     presence,
+    health: new PoolHealth(presence),
     sequences: openSequenceLink({ ...options, presence, channel }),
     observe: () => observeQueue({ pool, queue, demand, presence, counters }, Date.now()),
-    close: () => queue.close(),
+    close: () => {
+      shares.close();
+      return queue.close();
+    },
   };
+}
+
+/** What a process knows of the shares of a pool's tenants. */
+export function openShares(pool: string, commands: Redis): FairShares {
+  return new FairShares({ ...jobPriorities, ledger: fairLedger(pool, commands) });
 }
 
 /** The queue of a pool, on a connection that the caller keeps: commands of both go in the order in which they are sent. */

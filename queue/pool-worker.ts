@@ -10,7 +10,7 @@ import { LivingGateways } from "./living-gateways.ts";
 import { PayloadStore } from "./payload-store.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import { PoolCounters } from "./pool-counters.ts";
-import { openQueue } from "./pool-link.ts";
+import { openQueue, openShares } from "./pool-link.ts";
 import { Presence } from "./presence.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import { ReplyWriter } from "./reply-writer.ts";
@@ -65,9 +65,11 @@ export class PoolWorker {
     const { id, pool, redis, channel, versions, clock, log, concurrency } = options;
     const { commands, blocking } = redis;
     const queue = openQueue(pool, commands);
+    const shares = openShares(pool, commands);
     this.#options = options;
     this.#presence = new Presence(pool, commands);
-    this.#board = new StatisticsBoard(pool, id, commands);
+    // What is counted, the replies, envelopes that are answered, the end of their job: all down one connection, in this order.
+    this.#board = new StatisticsBoard(pool, id, blocking);
     const counters = options.counters ?? new PoolCounters(pool, commands);
     this.#counters = counters;
     this.#consumer = new Consumer({
@@ -76,10 +78,11 @@ export class PoolWorker {
       commands,
       blocking,
       queue,
-      envelopes: new Envelopes(pool, commands),
+      envelopes: new Envelopes(pool, blocking),
+      shares,
       gateways: new LivingGateways(commands),
       replies: new ReplyWriter({
-        commands,
+        jobs: blocking,
         before: () => this.#board.flush(),
         inHand: () => this.#consumer.inflight,
       }),
@@ -90,6 +93,7 @@ export class PoolWorker {
       },
       channel,
       versions: (key) => versions.get(key),
+      isLoaded: (key) => versions.loaded().has(key),
       counted: (key, version) => this.#board.changed(key, version.statistics),
       counters,
       coldStarts: new ColdStarts({ pool, counters, log }),
@@ -99,7 +103,10 @@ export class PoolWorker {
     });
     channel.on("retired", ({ version }) => versions.retire(version));
     this.#timer = setInterval(() => void this.#say(), sayMilliseconds);
-    this.#close = () => queue.close();
+    this.#close = () => {
+      shares.close();
+      return queue.close();
+    };
   }
 
   /** Resolves when it takes jobs. */
@@ -122,6 +129,8 @@ export class PoolWorker {
 
   /** What waits and what was loaded changes without a reply, too. */
   async #countAll(): Promise<void> {
+    // While the server is away its commands would wait for it.
+    if (this.#options.redis.blocking.status !== "ready") return;
     for (const [key, { statistics }] of this.#options.versions.loaded())
       this.#board.changed(key, statistics);
     await Promise.all([this.#board.flush(), this.#counters.flush()]);
@@ -130,13 +139,16 @@ export class PoolWorker {
   /** What cannot be said now is said the next time. */
   async #say(): Promise<void> {
     const { id, versions } = this.#options;
+    const loaded = [...versions.loaded()];
+    const down = loaded.flatMap(([key, { healthy }]) => (healthy ? [] : key));
     const word = {
       id,
       state: this.#draining ? ("draining" as const) : ("ready" as const),
       inFlight: this.#consumer.inflight,
       sequences: this.#consumer.openSequences,
       startedAt: this.#startedAt,
-      resident: [...versions.loaded().keys()],
+      resident: loaded.map(([key]) => key),
+      ...(down.length > 0 && { down }),
     };
     await Promise.allSettled([this.#presence.say(word, Date.now()), this.#countAll()]);
   }

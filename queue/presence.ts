@@ -13,6 +13,8 @@ export interface PoolWorkerWord {
   readonly startedAt: number;
   /** Keys of the versions it has loaded. */
   readonly resident: readonly string[];
+  /** Those of them that it cannot run now. */
+  readonly down?: readonly string[];
 }
 
 interface DatedWord extends PoolWorkerWord {

@@ -8,8 +8,10 @@ import {
 import type { ModelControl, ModelWish } from "./model-control.ts";
 
 export interface QueueEngineOptions extends ServingOptions {
-  /** Absent where the repository alone decides what is loaded: each gateway reads it. */
+  /** Absent where each gateway follows the repository by itself. */
   readonly control: ModelControl | undefined;
+  /** Clients may load and unload; otherwise others are only told of what was uploaded. */
+  readonly explicit: boolean;
   /** Called before the versions are closed because the gateway ends. */
   readonly leave: () => void;
 }
@@ -17,29 +19,43 @@ export interface QueueEngineOptions extends ServingOptions {
 /** A gateway's engine: its versions run elsewhere, and what one gateway is asked to load or unload, all of them do. */
 export class QueueEngine extends ServingEngine {
   readonly #control: ModelControl | undefined;
+  readonly #explicit: boolean;
   readonly #leave: () => void;
 
   constructor(models: RunningModels, options: QueueEngineOptions) {
     super(models, options);
     this.#control = options.control;
+    this.#explicit = options.explicit;
     this.#leave = options.leave;
   }
 
   override async load(name: string, options: LoadOptions): Promise<void> {
     checkModelName(name);
-    await this.#control?.load(name, options);
+    if (this.#explicit) await this.#control?.load(name, options);
     await super.load(name, options);
+  }
+
+  override async activate(name: string): Promise<readonly string[]> {
+    checkModelName(name);
+    await this.#control?.load(name, {}, "activated");
+    return super.activate(name);
   }
 
   override async unload(name: string, options: UnloadOptions): Promise<void> {
     checkModelName(name);
-    await this.#control?.unload(name, options);
+    if (this.#explicit) await this.#control?.unload(name, options);
     await super.unload(name, options);
   }
 
   /** Does here what was asked of another gateway, or once before; how a load ends is in the index. */
   async follow(wish: ModelWish): Promise<void> {
-    const { name, loaded, unloadDependents = false } = wish;
+    const { name, loaded, activated, unloadDependents = false } = wish;
+    if (activated) {
+      await super.activate(name);
+      return;
+    }
+    // Of another time, when clients could load.
+    if (!this.#explicit) return;
     // Also for those that have none: so wishes keep their order.
     const options = (await this.#control?.options(wish)) ?? {};
     if (loaded) await super.load(name, options);

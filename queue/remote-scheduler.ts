@@ -1,4 +1,5 @@
 import type { InferenceError } from "../protocol/error.ts";
+import { keepsSequences } from "../protocol/keeps-sequences.ts";
 import { aboutRequest } from "../protocol/request-label.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import { Alarm } from "../serving/alarm.ts";
@@ -10,7 +11,9 @@ import { refusal, timeoutExpired } from "../serving/refusal.ts";
 import type { PendingRequest, Scheduler } from "../serving/scheduler.ts";
 import type { FailureReason } from "../telemetry/model-observation.ts";
 import type { PoolLink } from "./pool-link.ts";
-import type { Sender, SentRequest } from "./sender.ts";
+import { ReadReceipt } from "./read-receipt.ts";
+import type { Sender } from "./sender.ts";
+import type { SentRequest } from "./sent-envelope.ts";
 import { type HeldRequest, SequenceSender } from "./sequence-sender.ts";
 
 export interface RemoteSchedulerOptions {
@@ -20,6 +23,10 @@ export interface RemoteSchedulerOptions {
 }
 
 type RemoteRequest = HeldRequest & Omit<Expiring, "deadline"> & { deadline: number };
+
+/** A model that answers as often as it likes. */
+const isDecoupled = ({ config }: ServedModel): boolean =>
+  config.modelTransactionPolicy?.decoupled === true;
 
 /** When to look again after a request whose envelope is gone: by then its reply is here, or it was sent again. */
 const lookAgainMilliseconds = 1000;
@@ -43,7 +50,7 @@ export class RemoteScheduler implements Scheduler {
     const { link } = options;
     this.#version = version;
     this.#options = options;
-    this.#sender = model.config.sequenceBatching
+    this.#sender = keepsSequences(model.config)
       ? new SequenceSender(version, model, link)
       : link.sender;
     this.#alarm = new Alarm(options.clock, () => this.#expire());
@@ -73,7 +80,11 @@ export class RemoteScheduler implements Scheduler {
     return new Promise((resolve) => (this.#drained = resolve));
   }
 
-  #request(pending: PendingRequest): RemoteRequest {
+  #request(given: PendingRequest): RemoteRequest {
+    const receipt = isDecoupled(given.request.model)
+      ? this.#receipt(given, () => request)
+      : undefined;
+    const pending = receipt ? { ...given, sink: receipt } : given;
     const request: RemoteRequest = {
       pending,
       version: this.#version,
@@ -83,14 +94,33 @@ export class RemoteScheduler implements Scheduler {
       slot: -1,
       done: () => {
         pending.call.onCancel(undefined);
+        receipt?.end();
         this.#deadlines.remove(request);
         this.#inflight--;
         if (this.#inflight > 0 || !this.#stopping) return;
         this.#alarm.cancel();
-        this.#drained();
+        // Its last answer is handed over behind this turn.
+        setImmediate(() => setImmediate(this.#drained));
       },
     };
     return request;
+  }
+
+  /** @param request the one that has the receipt for its sink */
+  #receipt({ sink }: PendingRequest, request: () => RemoteRequest): ReadReceipt {
+    const { link, clock } = this.#options;
+    const wayOf = (): SentRequest => request().way ?? request();
+    return new ReadReceipt({
+      sink,
+      clock,
+      replies: () => wayOf().replies,
+      tell: (number) => {
+        const { place } = wayOf();
+        if (!place) return;
+        const { envelope, index } = place;
+        link.channel.publish({ type: "read", envelope: envelope.id, index, number });
+      },
+    });
   }
 
   /** Nobody waits for it: it is answered here at once, and taken from whoever has it. */
@@ -158,6 +188,6 @@ export class RemoteScheduler implements Scheduler {
 /** A request that goes on with a sequence is bound by the timeout of its START, as in the reference. */
 function deadlineOf({ request, enqueuedAt }: PendingRequest): number {
   const { sequence, model } = request;
-  const goesOn = model.config.sequenceBatching !== undefined && sequence?.start !== true;
+  const goesOn = keepsSequences(model.config) && sequence?.start !== true;
   return goesOn ? Infinity : enqueuedAt + patienceMilliseconds(request);
 }

@@ -30,11 +30,13 @@ export function remoteVersion(
   const { name, version } = model;
   const statistics = new ModelStatisticsRecorder({ name, version, tags: model.config.metricTags });
   const scheduler = new RemoteScheduler(key, model, { link, statistics, clock });
-  const { board, channel } = link;
+  const { board, channel, health } = link;
   return {
     model,
     scheduler,
-    healthy: true,
+    get healthy() {
+      return health.isHealthy(key);
+    },
     statistics: new SummedStatistics(key, statistics, board),
     progress: (listener) => startProgress(key, link, listener),
     async close() {

@@ -115,6 +115,9 @@ export class RemoteVersions {
     this.#served.set(key, served);
     return {
       ...version,
+      get healthy() {
+        return version.healthy;
+      },
       close: () => {
         // The same version may be served again by now.
         if (this.#served.get(key) === served) this.#served.delete(key);
@@ -240,6 +243,7 @@ export class RemoteVersions {
   async #tend(): Promise<void> {
     await Promise.allSettled([...this.#served.values()].map(({ keepTicket }) => keepTicket()));
     const links = [...this.#links.values()];
+    await Promise.allSettled(links.map(({ health }) => health.tend()));
     await Promise.allSettled(links.map(({ sequences }) => sequences.poolWorkers.tend()));
     await Promise.allSettled(links.map(({ sender }) => sender.resend()));
   }

@@ -29,7 +29,8 @@ interface Gathering {
 }
 
 export interface ReplyWriterOptions {
-  readonly commands: Redis;
+  /** The connection on which jobs are ended: what is sent there later happens later. */
+  readonly jobs: Redis;
   /** Writes what has to be in Redis before anyone reads a reply: what was counted. */
   readonly before: () => Promise<void>;
   /** How many requests this process has in hand, of all gateways. */
@@ -44,22 +45,23 @@ const gatherMilliseconds = 1;
 
 /** Writes replies to the lists of gateways, those that become ready at about the same time in one piece. */
 export class ReplyWriter {
-  readonly #commands: Redis;
+  readonly #jobs: Redis;
   readonly #payloads: PayloadStore;
   readonly #before: () => Promise<void>;
   readonly #inHand: () => number;
   readonly #open = new Map<string, Gathering>();
   /** The last write to a gateway that waits for a large reply: later ones must not overtake it. */
   readonly #slow = new Map<string, Promise<void>>();
+  readonly #pushed = new Set<Promise<void>>();
 
-  constructor({ commands, before, inHand }: ReplyWriterOptions) {
-    this.#commands = commands;
-    this.#payloads = new PayloadStore(commands);
+  constructor({ jobs, before, inHand }: ReplyWriterOptions) {
+    this.#jobs = jobs;
+    this.#payloads = new PayloadStore(jobs);
     this.#before = before;
     this.#inHand = inHand;
   }
 
-  /** Resolves when the reply is in Redis, or when nobody can wait for it any longer. Never rejects. */
+  /** Resolves when the reply is on its way ahead of all that is sent after that, or nobody can wait for it. Never rejects. */
   write(gateway: string, reply: Reply): Promise<void> {
     const open = this.#open.get(gateway) ?? this.#gather(gateway);
     if (replyBytes(reply) > claimBytes) {
@@ -103,19 +105,23 @@ export class ReplyWriter {
     return sent;
   }
 
+  /** Resolves when all that is on its way is in Redis. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#pushed);
+  }
+
   async #push(gateway: string, replies: readonly (Reply | ClaimedReply)[]): Promise<void> {
     const key = names.replies(gateway);
     const values = encodeReplies(replies);
-    inOneWrite(this.#commands);
+    inOneWrite(this.#jobs);
     const before = this.#before();
     // One server takes commands in the order in which they are sent; of two, either may be the first.
-    if (this.#commands.isCluster) await before;
-    await persist(() =>
-      Promise.all([
-        this.#commands.rpush(key, ...values),
-        this.#commands.pexpire(key, unreadMilliseconds),
-      ]),
-    );
+    if (this.#jobs.isCluster) await before;
+    const pushed = persist(() =>
+      Promise.all([this.#jobs.rpush(key, ...values), this.#jobs.pexpire(key, unreadMilliseconds)]),
+    ).finally(() => this.#pushed.delete(pushed));
+    this.#pushed.add(pushed);
+    if (this.#jobs.isCluster) await pushed;
   }
 }
 

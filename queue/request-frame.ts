@@ -1,3 +1,4 @@
+import type { WaitingExecution } from "../protocol/call.ts";
 import type { InferenceRequest, RequestedOutput, SequenceOptions } from "../protocol/inference.ts";
 import { noParameters } from "../protocol/parameters.ts";
 import { BundleWriter, type Frame, readBundle } from "./bundle.ts";
@@ -20,6 +21,8 @@ export interface SentRequest {
   readonly receivedAt: number;
   /** Of a request that is traced: the trace context for those who take part in it, or "". */
   readonly trace?: string;
+  /** Executions that wait for it, of one that a model has made. */
+  readonly callers?: readonly WaitingExecution[];
 }
 
 /** Requests as they lie in Redis: everything but their model's name, which all of an envelope share. */
@@ -41,9 +44,8 @@ interface RequestHead {
 }
 
 /** What is different in each request. */
-interface RequestOwn {
+interface RequestOwn extends Pick<SentRequest, "trace" | "callers"> {
   readonly id?: string;
-  readonly trace?: string;
 }
 
 /** The head of a frame whose request is elsewhere: what is common to all. */
@@ -127,9 +129,13 @@ function headOf(request: InferenceRequest): RequestHead {
   };
 }
 
-function ownOf({ request: { id }, trace }: SentRequest): string {
-  if (id === "" && trace === undefined) return "";
-  const own: RequestOwn = { ...(id !== "" && { id }), ...(trace !== undefined && { trace }) };
+function ownOf({ request: { id }, trace, callers }: SentRequest): string {
+  if (id === "" && trace === undefined && !callers) return "";
+  const own: RequestOwn = {
+    ...(id !== "" && { id }),
+    ...(trace !== undefined && { trace }),
+    ...(callers && { callers }),
+  };
   return JSON.stringify(own);
 }
 
@@ -163,14 +169,14 @@ function requestOf(frame: Frame, modelName: string): SentRequest {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by RequestHeads, as is the other
   const head = frame.head as RequestHead;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-  const own = frame.own as RequestOwn | undefined;
+  const { id = "", ...rare } = (frame.own ?? {}) as RequestOwn;
   return {
     receivedAt: frame.number,
-    ...(own?.trace !== undefined && { trace: own.trace }),
+    ...rare,
     request: {
       modelName,
       modelVersion: head.version ?? "",
-      id: own?.id ?? "",
+      id,
       inputs: tensorsOf(head.in, frame.bytes),
       outputs: head.out ?? [],
       parameters: head.parameters ? parametersOf(head.parameters) : noParameters,

@@ -1,70 +1,38 @@
 import type { Queue } from "bullmq";
 import { InferenceError } from "../protocol/error.ts";
-import type { PendingRequest } from "../serving/scheduler.ts";
+import type { Redis } from "../redis/connection.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { DemandMeter } from "./demand-meter.ts";
 import type { Envelopes, Withdrawal } from "./envelope.ts";
 import { Gathering, maxRequests } from "./gathering.ts";
-import { type InferJobData, jobNames, jobOptions, jobPriorities } from "./jobs.ts";
+import type { FairShares } from "./fair-shares.ts";
+import type { InferJobData } from "./jobs.ts";
+import { Outbox } from "./outbox.ts";
 import { tellPoolTimes } from "./pool-trace.ts";
 import { queueAway } from "./queue-away.ts";
 import type { Reply } from "./reply-frame.ts";
-import { encodeRequests, requestBytes } from "./request-frame.ts";
+import { requestBytes } from "./request-frame.ts";
+import {
+  itemsOf,
+  jobIdOf,
+  openOf,
+  type RequestKind,
+  type SentEnvelope,
+  type SentRequest,
+} from "./sent-envelope.ts";
+import { setPriorities } from "./set-priorities.ts";
+import { tenantMark } from "./tenant-mark.ts";
 
 const maxBytes = 16 * 1024 * 1024;
 /** Kinds of requests that are remembered without need. */
-const maxGatherings = 1000;
-
-/** A request on its way through Redis. */
-export interface SentRequest {
-  readonly pending: PendingRequest;
-  /** Key of the version that is to run it. */
-  readonly version: string;
-  /** The request is answered, well or ill: nothing more will come. */
-  done(): void;
-  /** Where it goes when it must not go into the queue of all. */
-  readonly line?: EnvelopeLine;
-  /** Called instead of sending it again when Redis has lost it. */
-  lost?(): void;
-  /** Until it has a place. */
-  gathering?: Gathering<SentRequest>;
-  place?: Place;
-  /** Nobody waits for it any more: it has its last reply, or was forgotten. */
-  over: boolean;
-  /** Replies it has had. */
-  replies: number;
-}
-
-/** A line that one pool worker reads. */
-export interface EnvelopeLine {
-  /** Unlike that of any other line. */
-  readonly name: string;
-  push(data: InferJobData): Promise<void>;
-}
-
-interface Place {
-  readonly envelope: SentEnvelope;
-  readonly index: number;
-}
-
-interface SentEnvelope {
-  readonly id: string;
-  readonly version: string;
-  readonly tenant: string;
-  readonly gathering: Gathering<SentRequest>;
-  /** By index; those that are over are missing. */
-  readonly requests: (SentRequest | undefined)[];
-  /** How many are not over. */
-  open: number;
-  written: boolean;
-  /** It was not in Redis when last looked for: its replies are on their way, or it is lost. */
-  missing: boolean;
-}
+const maxKinds = 1000;
 
 export interface SenderOptions {
   readonly gateway: string;
+  readonly commands: Redis;
   readonly envelopes: Envelopes;
   readonly queue: Queue<InferJobData>;
+  readonly shares: FairShares;
   readonly meter: DemandMeter;
   readonly clock: Clock;
 }
@@ -72,36 +40,42 @@ export interface SenderOptions {
 /** Puts requests into envelopes, envelopes into Redis, and replies to whom they are for. */
 export class Sender {
   readonly #options: SenderOptions;
+  readonly #outbox: Outbox;
   readonly #sent = new Map<string, SentEnvelope>();
-  readonly #gatherings = new Map<string, Gathering<SentRequest>>();
+  readonly #kinds = new Map<string, RequestKind>();
   #count = 0;
 
   constructor(options: SenderOptions) {
     this.#options = options;
+    this.#outbox = new Outbox({
+      ...options,
+      onRemoved: (envelope) => this.#sendRest(envelope),
+    });
+    options.shares.onRebase(() => void this.#setPriorities());
   }
 
   /** Takes over a request; every reply goes to its sink. */
   send(request: SentRequest): void {
     this.#options.meter.begin();
-    request.gathering = this.#gatheringOf(request);
-    request.gathering.add(request);
+    request.kind = this.#kindOf(request);
+    request.kind.gathering.add(request);
   }
 
   /** Those with the same version, line and tenant share envelopes. */
-  #gatheringOf({ version, line, pending }: SentRequest): Gathering<SentRequest> {
-    const kind = `${version}\0${line?.name ?? ""}\0${pending.call.principal.tenant}`;
-    const known = this.#gatherings.get(kind);
+  #kindOf({ version, line, pending: { call } }: SentRequest): RequestKind {
+    const { tenant } = call.principal;
+    const key = `${version}\0${line?.name ?? ""}\0${tenant}`;
+    const known = this.#kinds.get(key);
     if (known) return known;
-    if (this.#gatherings.size >= maxGatherings) this.#forgetIdle();
-    const made = new Gathering<SentRequest>((requests) => this.#pack(requests, made));
-    this.#gatherings.set(kind, made);
+    if (this.#kinds.size >= maxKinds) this.#forgetIdle();
+    const gathering = new Gathering<SentRequest>((requests) => this.#pack(requests, made));
+    const made = { version, tenant, mark: tenantMark(tenant), gathering };
+    this.#kinds.set(key, made);
     return made;
   }
 
   #forgetIdle(): void {
-    for (const [kind, gathering] of this.#gatherings) {
-      if (gathering.isIdle) this.#gatherings.delete(kind);
-    }
+    for (const [key, { gathering }] of this.#kinds) if (gathering.isIdle) this.#kinds.delete(key);
   }
 
   /**
@@ -125,21 +99,23 @@ export class Sender {
 
   /** Takes a request back, unless a pool worker may have read it. */
   async withdraw(request: SentRequest): Promise<Withdrawal> {
-    const { gathering, place } = request;
+    const { kind, place } = request;
     if (!place) {
-      gathering?.remove(request);
+      kind?.gathering.remove(request);
       return "withdrawn";
     }
-    const { envelopes, queue } = this.#options;
-    const { id } = place.envelope;
-    const withdrawal = await envelopes.withdraw(id, place.index);
-    if (withdrawal === "emptied") await queue.remove(id);
+    const { envelope, index } = place;
+    request.leaving = true;
+    const withdrawal = await this.#outbox.withdraw(envelope, index);
+    request.leaving = withdrawal === "withdrawn" || withdrawal === "emptied";
+    if (request.leaving)
+      this.#options.shares.giveBack(envelope.kind.tenant, itemsOf(request.pending.request));
     return withdrawal;
   }
 
   /** No pool worker that takes over the request's envelope is to run it again. */
   async drop({ place }: SentRequest): Promise<void> {
-    if (place) await this.#options.envelopes.drop(place.envelope.id, place.index);
+    if (place) await this.#outbox.drop(place.envelope, place.index);
   }
 
   /** Nothing more is expected for the request. */
@@ -151,7 +127,7 @@ export class Sender {
       envelope.requests[index] = undefined;
       envelope.open--;
       if (envelope.open === 0) this.#sent.delete(envelope.id);
-      envelope.gathering.ended();
+      envelope.kind.gathering.ended();
     }
     this.#options.meter.end();
     request.done();
@@ -164,44 +140,71 @@ export class Sender {
   async resend(): Promise<void> {
     const written = [...this.#sent.values()].filter((envelope) => envelope.written);
     if (written.length === 0) return;
-    const missing = new Set(await this.#options.envelopes.missing(written.map(({ id }) => id)));
+    const missing = await this.#outbox.missing(written);
     for (const envelope of written) {
-      const lost = envelope.missing && missing.has(envelope.id);
-      envelope.missing = missing.has(envelope.id);
+      const lost = envelope.missing && missing.has(envelope);
+      envelope.missing = missing.has(envelope);
       if (!lost || !this.#sent.delete(envelope.id)) continue;
       for (const request of openOf(envelope)) this.#again(request, envelope);
     }
   }
 
-  #again(request: SentRequest, { gathering }: SentEnvelope): void {
+  #again(request: SentRequest, { kind }: SentEnvelope): void {
     delete request.place;
-    gathering.ended();
+    kind.gathering.ended();
     if (request.lost) request.lost();
-    else gathering.add(request);
+    else kind.gathering.add(request);
   }
 
-  #pack(requests: readonly SentRequest[], gathering: Gathering<SentRequest>): void {
+  /** Of an envelope that has lost its place because one of its requests was taken back: the others keep their turn. */
+  #sendRest(envelope: SentEnvelope): void {
+    this.#sent.delete(envelope.id);
+    const rest = openOf(envelope).filter(({ leaving }) => leaving !== true);
+    this.#post(rest, envelope.kind, envelope.finish);
+    for (const _ of rest) envelope.kind.gathering.ended();
+  }
+
+  /** Those of jobs that wait have become others. */
+  async #setPriorities(): Promise<void> {
+    const { shares, queue } = this.#options;
+    const changed: [string, number][] = [];
+    for (const envelope of this.#sent.values()) {
+      const priority = shares.priority(envelope.finish);
+      if (envelope.line || priority === envelope.priority) continue;
+      envelope.priority = priority;
+      changed.push([jobIdOf(envelope), priority]);
+    }
+    await setPriorities(queue, changed);
+  }
+
+  #pack(requests: readonly SentRequest[], kind: RequestKind): void {
     let bytes = 0;
     let first = 0;
     for (const [i, { pending }] of requests.entries()) {
       const size = requestBytes(pending.request);
       if (i > first && (i - first >= maxRequests || bytes + size > maxBytes)) {
-        this.#post(requests.slice(first, i), gathering);
+        this.#post(requests.slice(first, i), kind);
         [first, bytes] = [i, 0];
       }
       bytes += size;
     }
-    this.#post(requests.slice(first), gathering);
+    this.#post(requests.slice(first), kind);
   }
 
-  #post(requests: SentRequest[], gathering: Gathering<SentRequest>): void {
+  /** @param turn the virtual finish time of those that have one */
+  #post(requests: SentRequest[], kind: RequestKind, turn?: number): void {
     const [first] = requests;
     if (!first) return;
+    const { gateway, shares } = this.#options;
+    const items = requests.reduce((sum, request) => sum + itemsOf(request.pending.request), 0);
+    const finish = turn ?? shares.send(kind.tenant, items);
     const envelope: SentEnvelope = {
-      id: `${this.#options.gateway}-${(this.#count++).toString(36)}`,
-      version: first.version,
-      tenant: first.pending.call.principal.tenant,
-      gathering,
+      id: `${gateway}-${(this.#count++).toString(36)}`,
+      kind,
+      model: first.pending.request.modelName,
+      line: first.line,
+      finish,
+      priority: shares.priority(finish),
       requests,
       open: requests.length,
       written: false,
@@ -209,40 +212,13 @@ export class Sender {
     };
     for (const [index, request] of requests.entries()) {
       request.place = { envelope, index };
-      gathering.began();
+      kind.gathering.began();
     }
     this.#sent.set(envelope.id, envelope);
-    this.#write(envelope, first).then(
+    this.#outbox.put(envelope).then(
       () => (envelope.written = true),
       (cause: unknown) => this.#refuse(envelope, cause),
     );
-  }
-
-  /** @param first of its requests, which all go the same way */
-  async #write(envelope: SentEnvelope, { line, pending }: SentRequest): Promise<void> {
-    const { id, version, tenant } = envelope;
-    const model = pending.request.modelName;
-    const { gateway, envelopes, queue, clock } = this.#options;
-    const toEpoch = Date.now() - clock.now();
-    const requests = openOf(envelope).map(({ pending: { request, call, enqueuedAt } }, index) => {
-      const trace = call.trace && { trace: call.trace.traceparent ?? "" };
-      return [index, { request, receivedAt: enqueuedAt + toEpoch, ...trace }] as const;
-    });
-    const encoded = encodeRequests({ tenant }, requests);
-    // Both go down the same connection, in this order: the envelope is there before its job can be seen.
-    const written = envelopes.put(id, encoded, requests.length);
-    if (encoded.claimed.size > 0) {
-      await written;
-      // That takes a while, and not everybody may have waited for it.
-      for (const [index] of requests) {
-        if (!envelope.requests[index]) await envelopes.withdraw(id, index);
-      }
-      if (envelope.open === 0) return;
-    }
-    const data: InferJobData = { envelope: id, version, gateway, model, requests: envelope.open };
-    const options = { ...jobOptions, jobId: id, priority: jobPriorities.infer };
-    const added = line ? line.push(data) : queue.add(jobNames.infer, data, options);
-    await Promise.all([written, added]);
   }
 
   #refuse(envelope: SentEnvelope, cause: unknown): void {
@@ -252,10 +228,6 @@ export class Sender {
       request.pending.sink.fail(error);
     }
   }
-}
-
-function openOf({ requests }: SentEnvelope): SentRequest[] {
-  return requests.filter((request) => request !== undefined);
 }
 
 /** A reply on its last steps. */

@@ -1,3 +1,4 @@
+import { keepsSequences } from "../protocol/keeps-sequences.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 import type { Clock } from "../serving/clock.ts";
 import { startMissing } from "../serving/refusal.ts";
@@ -19,7 +20,7 @@ export class SequenceFences {
 
   /** The version as requests out of the queue are to be given to it. */
   guarded(version: CountedVersion): CountedVersion {
-    if (!version.model.config.sequenceBatching) return version;
+    if (!keepsSequences(version.model.config)) return version;
     let fence = this.#fences.get(version);
     if (!fence) this.#fences.set(version, (fence = new Fence(version, this.#clock)));
     return { ...version, scheduler: fence };

@@ -1,7 +1,7 @@
 import type { Redis } from "../redis/connection.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { Presence } from "./presence.ts";
-import type { EnvelopeLine } from "./sender.ts";
+import type { EnvelopeLine } from "./sent-envelope.ts";
 import { SequenceBindings } from "./sequence-bindings.ts";
 import { pushToLine } from "./sequence-line.ts";
 import { SequenceWorkers } from "./sequence-workers.ts";

@@ -13,11 +13,14 @@ export interface VersionTicket {
   readonly brought: boolean;
   /** How often the model was loaded on request: each time it starts anew, from the same files or others. */
   readonly generation: number;
+  /** The upload that has the files, as long as it is no part of the repository. */
+  readonly staged?: string;
 }
 
 export function ticketOf(source: VersionSource, generation: number): VersionTicket {
-  const { name, version, config, fingerprint, files } = source;
-  return { name, version, config, fingerprint, brought: files !== undefined, generation };
+  const { name, version, config, fingerprint, files, staged } = source;
+  const brought = files !== undefined;
+  return { name, version, config, fingerprint, brought, generation, ...(staged && { staged }) };
 }
 
 /** The key of a version: equal wherever the same files are served with the same config. */

@@ -1,6 +1,7 @@
 import type { ModelConfig, ModelDynamicBatching } from "../../protocol/model-config.ts";
 import { mayShareBatch } from "./equal-inputs.ts";
-import { PendingQueue, type QueuedRequest } from "./pending-queue.ts";
+import type { QueuedRequest } from "./lane.ts";
+import { PendingQueue } from "./pending-queue.ts";
 import { preserveOrdering } from "./preserve-ordering.ts";
 import { type BatchPolicy, QueueScheduler, type SchedulerOptions } from "./queue-scheduler.ts";
 import { requestRunner } from "./run-requests.ts";

@@ -1,6 +1,7 @@
 import type { ServedModel } from "../../protocol/served-model.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
+import { instancesId } from "../instance/instances-id.ts";
 
 /**
  * The same scheduler for a model that may call itself, also by way of others: refuses a request that could never run,
@@ -11,9 +12,10 @@ export function withoutEndlessWait(
   model: ServedModel,
   instances: number,
 ): Scheduler {
+  const id = instancesId(model);
   return {
     enqueue(pending) {
-      if (instancesWaiting(pending, model) < instances) scheduler.enqueue(pending);
+      if (instancesWaiting(pending, id) < instances) scheduler.enqueue(pending);
       else pending.sink.fail(endlessWait(model.name, instances));
     },
     get inflight() {
@@ -24,8 +26,8 @@ export function withoutEndlessWait(
 }
 
 /** Each execution holds one. */
-function instancesWaiting({ call: { callers } }: PendingRequest, model: ServedModel): number {
-  return callers.filter((caller) => caller.model === model).length;
+function instancesWaiting({ call: { callers } }: PendingRequest, id: string): number {
+  return callers.filter((caller) => caller.instances === id).length;
 }
 
 function endlessWait(name: string, instances: number): InferenceError {

@@ -1,36 +1,19 @@
 import type { ModelDynamicBatching } from "../../protocol/model-config.ts";
-import { DeadlineHeap, type Expiring } from "../../serving/deadline-heap.ts";
+import { DeadlineHeap } from "../../serving/deadline-heap.ts";
 import {
   priorityLevel,
   queuePolicy,
   queueTimeoutMilliseconds,
 } from "../../serving/queue-policy.ts";
 import type { PendingRequest } from "../../serving/scheduler.ts";
-
-/** A request in line. Only its queue changes what can be changed here. */
-export interface QueuedRequest extends Expiring {
-  readonly pending: PendingRequest;
-  /** When its time is over it goes behind the others of its level instead of leaving. */
-  readonly delays: boolean;
-  /** Undefined once it has left. */
-  lane: Lane | undefined;
-  next: QueuedRequest | undefined;
-  previous: QueuedRequest | undefined;
-}
-
-/** A stretch of the line that is never empty, in which requests stand in the order in which they came to it. */
-interface Lane {
-  /** Its priority level, and a half more for those of the level that are delayed: the least is at the front. */
-  readonly place: number;
-  back: QueuedRequest | undefined;
-  size: number;
-}
+import { Lane, type QueuedRequest } from "./lane.ts";
 
 const delayed = 0.5;
 
 /**
- * Requests in line: by priority level, then the delayed after the others, then as they came. Any of them may leave from
- * the middle at any time. Without `dynamic_batching` there are no levels, and first come is first served.
+ * Requests in line: by priority level, then the delayed after the others, then tenant by tenant in turns, each one's as they
+ * came. Any of them may leave from the middle at any time. Without `dynamic_batching` there are no levels, and with
+ * `preserve_ordering` there are no turns: all stand as they came.
  */
 export class PendingQueue {
   readonly #batching: ModelDynamicBatching | undefined;
@@ -64,7 +47,7 @@ export class PendingQueue {
 
   /** Undefined, and not in line, when its level has as many as `max_queue_size` allows. */
   push(pending: PendingRequest): QueuedRequest | undefined {
-    const { request, enqueuedAt } = pending;
+    const { request, call, enqueuedAt } = pending;
     const level = priorityLevel(this.#batching, request.priority);
     const policy = queuePolicy(this.#batching, level);
     if (policy && policy.maxQueueSize > 0 && this.#waitingAt(level) >= policy.maxQueueSize) {
@@ -72,10 +55,12 @@ export class PendingQueue {
     }
     const entry: QueuedRequest = {
       pending,
+      tenant: this.#batching?.preserveOrdering ? "" : call.principal.tenant,
       deadline: enqueuedAt + queueTimeoutMilliseconds(policy, request.timeoutMicroseconds),
       delays: policy?.timeoutAction === "DELAY",
       slot: -1,
       lane: undefined,
+      round: 0,
       next: undefined,
       previous: undefined,
     };
@@ -113,12 +98,11 @@ export class PendingQueue {
   remove(entry: QueuedRequest): boolean {
     const { lane, previous, next } = entry;
     if (!lane) return false;
+    lane.remove(entry);
+    if (lane.size === 0) this.#lanes.splice(this.#laneUpTo(lane.place), 1);
     if (previous) previous.next = next;
     else this.#front = next;
     if (next) next.previous = previous;
-    lane.size--;
-    if (lane.size === 0) this.#lanes.splice(this.#laneUpTo(lane.place), 1);
-    else if (lane.back === entry) lane.back = previous;
     entry.lane = entry.next = entry.previous = undefined;
     this.#deadlines.remove(entry);
     this.#size--;
@@ -128,18 +112,16 @@ export class PendingQueue {
 
   #append(entry: QueuedRequest, place: number): void {
     const index = this.#laneUpTo(place);
-    const before = this.#lanes[index];
-    const previous = before?.back;
+    const lane = this.#lanes[index];
+    let previous = lane?.back;
+    if (lane?.place === place) previous = lane.add(entry);
+    else this.#lanes.splice(index + 1, 0, new Lane(place, entry));
     const next = previous ? previous.next : this.#front;
     if (previous) previous.next = entry;
     else this.#front = entry;
     if (next) next.previous = entry;
     entry.previous = previous;
     entry.next = next;
-    if (before?.place === place) entry.lane = before;
-    else this.#lanes.splice(index + 1, 0, (entry.lane = { place, back: entry, size: 0 }));
-    entry.lane.back = entry;
-    entry.lane.size++;
     this.#size++;
     if (next) this.#changes++;
   }

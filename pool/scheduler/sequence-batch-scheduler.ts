@@ -1,17 +1,19 @@
-import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { aboutRequest } from "../../protocol/request-label.ts";
 import { Alarm } from "../../serving/alarm.ts";
 import type { Clock } from "../../serving/clock.ts";
 import { DeadlineHeap } from "../../serving/deadline-heap.ts";
 import type { ModelStatisticsRecorder } from "../../serving/model-statistics.ts";
-import { refusal, startMissing } from "../../serving/refusal.ts";
+import { refusal } from "../../serving/refusal.ts";
 import type { PendingRequest, Scheduler } from "../../serving/scheduler.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
+import { iterativeSequences, nextTurn } from "./iterative-sequence.ts";
 import type { SchedulerOptions } from "./queue-scheduler.ts";
 import type { SequenceBatcher, SequenceKeeper } from "./sequence-batcher.ts";
 import { DirectSequenceBatcher } from "./sequence-direct.ts";
 import type { SequenceModel } from "./sequence-model.ts";
 import { OldestSequenceBatcher } from "./sequence-oldest.ts";
+import { sequenceError } from "./sequence-error.ts";
 import { newSequence, type Sequence, sequenceKey } from "./sequence.ts";
 
 /** The scheduler of a model with `sequence_batching`. */
@@ -29,6 +31,8 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
   readonly #statistics: ModelStatisticsRecorder;
   readonly #clock: Clock;
   readonly #maxIdleMilliseconds: number;
+  /** Where each request is a sequence. */
+  readonly #asSequence: ((pending: PendingRequest) => PendingRequest) | undefined;
   readonly #batchers: readonly SequenceBatcher[];
   /** Those that a request without START may belong to. */
   readonly #open = new Map<string, Sequence>();
@@ -48,6 +52,7 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
     this.#statistics = statistics;
     this.#clock = clock;
     this.#maxIdleMilliseconds = batching.maxSequenceIdleMicroseconds / 1000;
+    this.#asSequence = batching.iterativeSequence ? iterativeSequences(model) : undefined;
     this.#alarm = new Alarm(clock, () => this.#endLate());
     this.#batchers = instances.instances.map((instance) => {
       const all = { model, keeper: this, instance, statistics, clock };
@@ -64,7 +69,8 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
     return this.#inflight;
   }
 
-  enqueue(pending: PendingRequest): void {
+  enqueue(given: PendingRequest): void {
+    const pending = this.#asSequence?.(given) ?? given;
     const error = this.#busy(pending) ?? sequenceError(pending, this.#open);
     if (error) {
       pending.sink.fail(error);
@@ -72,9 +78,8 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
     }
     const sequence = this.#sequenceOf(pending);
     sequence.waiting.push(pending);
-    this.#waiting++;
     this.#inflight++;
-    this.#statistics.enqueued();
+    this.#wait();
     if (sequence.batcher) this.#setDeadline(sequence, Infinity);
     else this.#findSlot(sequence, pending);
     pending.call.onCancel((reason) => this.#cancel(sequence, pending, reason));
@@ -113,9 +118,25 @@ class SequenceBatchScheduler implements Scheduler, SequenceKeeper {
     else if (error?.code === StatusCode.Cancelled) this.#cut(sequence, 0, "CANCELED", cancelled);
     else {
       sequence.begun = true;
+      if (this.#asSequence) this.#close(sequence);
       this.#goOn(sequence);
     }
     this.#endWhenDrained();
+  }
+
+  again(sequence: Sequence, pending: PendingRequest): void {
+    const next = nextTurn(pending, sequence.id, this.#clock.now());
+    sequence.running = false;
+    sequence.begun = true;
+    sequence.waiting.unshift(next);
+    this.#wait();
+    next.call.onCancel((reason) => this.#cancel(sequence, next, reason));
+    this.#goOn(sequence);
+  }
+
+  #wait(): void {
+    this.#waiting++;
+    this.#statistics.enqueued();
   }
 
   #busy({ request }: PendingRequest): InferenceError | undefined {
@@ -261,22 +282,3 @@ const expired = new InferenceError(
   StatusCode.Unavailable,
   "timeout of the corresponding sequence has been expired",
 );
-
-/** Why a request is none that could run in a sequence, in the reference's words; it counts no failure either. */
-function sequenceError(
-  { request: { modelName, batchSize, sequence }, call }: PendingRequest,
-  open: ReadonlyMap<string, Sequence>,
-): InferenceError | undefined {
-  if (batchSize > 1) {
-    return invalidArgument(
-      `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
-    );
-  }
-  if (!sequence?.id) {
-    return invalidArgument(
-      `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
-    );
-  }
-  if (sequence.start || open.has(sequenceKey(call.principal, sequence.id))) return undefined;
-  return startMissing(modelName, sequence.id);
-}

@@ -24,6 +24,8 @@ export interface SequenceKeeper {
   take(sequence: Sequence): PendingRequest;
   /** The request that was taken has been answered, well or ill. */
   answered(sequence: Sequence, error?: InferenceError): void;
+  /** The model wants the request that was taken again, before any other of its sequence. */
+  again(sequence: Sequence, pending: PendingRequest): void;
 }
 
 /** What a batcher works with. */

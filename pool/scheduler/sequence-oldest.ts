@@ -36,7 +36,8 @@ export class OldestSequenceBatcher implements SequenceBatcher {
     const request = sequence.running ? undefined : sequenceRequest(this.#options, sequence);
     if (!request) return;
     this.#options.keeper.take(sequence);
-    this.#batcher.enqueue(request);
+    // From here on the reference looks at no timeout.
+    this.#batcher.enqueue({ ...request, request: { ...request.request, timeoutMicroseconds: 0 } });
   }
 
   hasRoom(): void {

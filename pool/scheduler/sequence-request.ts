@@ -23,12 +23,11 @@ export function sequenceRequest(
   const signals = { start, end, ready: true, id: sequence.id };
   return {
     ...pending,
+    ...(model.batching.iterativeSequence && { again: () => keeper.again(sequence, pending) }),
     request: {
       ...request,
       inputs: [...request.inputs, ...controlTensors(model, signals), ...states],
       outputs: withStates(model, request.outputs),
-      // From here on the reference looks at no timeout.
-      timeoutMicroseconds: 0,
     },
     sink: {
       send(response, final) {
@@ -54,7 +53,8 @@ export function nullRequest(model: SequenceModel, like: PendingRequest): Pending
     (input) =>
       controls.find(({ name }) => name === input.name) ?? { ...input, bytes: zeroBytes(input) },
   );
-  return { ...like, request: { ...like.request, id: "", inputs }, sink: nobody };
+  const request = { ...like.request, id: "", inputs };
+  return { request, call: like.call.part(), sink: nobody, enqueuedAt: like.enqueuedAt };
 }
 
 const nobody: ResponseSink = { send: () => {}, fail: () => {} };

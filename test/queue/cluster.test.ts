@@ -3,10 +3,15 @@ import { once } from "node:events";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
-import { names } from "../../queue/names.ts";
 import { endProcess } from "../helpers/end-process.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { QueueStand, send, type StandPoolWorker, sourceOf } from "../helpers/queue-stand.ts";
+import {
+  openEnvelopes,
+  QueueStand,
+  send,
+  type StandPoolWorker,
+  sourceOf,
+} from "../helpers/queue-stand.ts";
 import { type RedisCluster, startRedisCluster } from "../helpers/redis-cluster.ts";
 import type { SentRequest } from "../helpers/requests.ts";
 
@@ -48,10 +53,9 @@ describe("the queue on a Redis Cluster of three", () => {
     const gateway = await stand.gateway();
     const version = await stand.serve(gateway);
     const waiting = send(version);
-    const key = names.envelope(stand.pool, `${gateway.name}-0`);
-    await eventually(async () => expect(await stand.commands.exists(key)).toBe(1));
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([1]));
     waiting.call.cancel();
-    await eventually(async () => expect(await stand.commands.exists(key)).toBe(0));
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([]));
     const worker = await stand.poolWorker();
     const running = send(version, { id: "running" });
     await eventually(() => expect(worker.executions).toHaveLength(1));

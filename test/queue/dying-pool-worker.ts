@@ -8,10 +8,14 @@ import { countedVersion } from "../helpers/queue-stand.ts";
 import { responseTo } from "../helpers/requests.ts";
 import { SilentLog } from "../helpers/silent-log.ts";
 
-/** A pool worker in a process of its own: a request with the id "kill" ends it, all others are answered at once. */
+/**
+ * A pool worker in a process of its own: a request with the id "kill" ends it, all others are answered at once; after one
+ * with the id "last" it ends, too.
+ */
 const [url = "", pool = ""] = process.argv.slice(2);
 const instances = new InstantInstances((request) => {
   if (request.id === "kill") process.kill(process.pid, "SIGKILL");
+  if (request.id === "last") setTimeout(() => process.kill(process.pid, "SIGKILL"), 2);
   return responseTo(request);
 });
 const redis = {

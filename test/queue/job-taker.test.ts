@@ -1,6 +1,6 @@
 import type { Job, Queue } from "bullmq";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { JobTaker } from "../../queue/job-taker.ts";
+import { type JobRoom, JobTaker } from "../../queue/job-taker.ts";
 import { jobOptions } from "../../queue/jobs.ts";
 import { names, queueName } from "../../queue/names.ts";
 import { openQueue } from "../../queue/pool-link.ts";
@@ -31,11 +31,15 @@ describe("JobTaker", () => {
   });
   afterAll(() => server.stop());
 
-  function take(process: (job: Job<unknown>) => Promise<void>, concurrency = 4): void {
+  function take(
+    process: (job: Job<unknown>) => Promise<void>,
+    concurrency = 4,
+    room?: JobRoom,
+  ): void {
     const [, connection] = connections;
     if (!connection) throw new Error("expected a connection");
     const prefix = names.queuePrefix("pool");
-    taker = new JobTaker(queueName, process, { connection, prefix, concurrency });
+    taker = new JobTaker(queueName, process, { connection, prefix, concurrency }, room);
     taker.on("error", () => {});
   }
 
@@ -69,6 +73,45 @@ describe("JobTaker", () => {
     expect((await queue.getJobCounts())["waiting"]).toBe(2);
     gate.resolve();
     await eventually(() => expect(begun).toEqual(["a", "b", "c", "d"]));
+  });
+
+  it("takes nothing while there is no room, but what there is room for although there is none", async () => {
+    const gate = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const room = { hasRoom: true, hasRoomForNext: () => Promise.resolve(isWelcome) };
+    let isWelcome = false;
+    take(
+      ({ name }) => {
+        begun.push(name);
+        room.hasRoom = false;
+        isWelcome = false;
+        return gate.promise;
+      },
+      2,
+      room,
+    );
+    await add("a", "b", "c", "d", "e", "f");
+    await eventually(() => expect(begun).toEqual(["a"]));
+    isWelcome = true;
+    await eventually(() => expect(begun).toEqual(["a", "b"]));
+    room.hasRoom = true;
+    await eventually(() => expect(taker?.look()).toBeUndefined());
+    // It has as many as it may by now, but for those that are welcome.
+    isWelcome = true;
+    await eventually(() => expect(begun).toEqual(["a", "b", "c"]));
+    isWelcome = true;
+    await eventually(() => expect(begun).toEqual(["a", "b", "c", "d"]));
+    isWelcome = true;
+    // Twice as many as it may is the end of it.
+    await eventually(async () => expect((await queue.getJobCounts())["active"]).toBe(4));
+    expect(begun).toHaveLength(4);
+    room.hasRoom = true;
+    gate.resolve();
+    await eventually(() => {
+      room.hasRoom = true;
+      taker?.look();
+      expect(begun).toHaveLength(6);
+    });
   });
 
   it("waits for jobs when there are none", async () => {

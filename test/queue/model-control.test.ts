@@ -143,7 +143,12 @@ describe("ModelControl", () => {
       heard.push(wish);
       void engine?.follow(wish);
     });
-    engine = new QueueEngine(models, { strictReadiness: true, control, leave: () => {} });
+    engine = new QueueEngine(models, {
+      strictReadiness: true,
+      control,
+      explicit: true,
+      leave: () => {},
+    });
     const gateway = { engine, control, models, heard };
     gateways.push(gateway);
     return gateway;

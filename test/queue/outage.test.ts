@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
 import { names, queueName } from "../../queue/names.ts";
+import { markedJobId, tenantMark } from "../../queue/tenant-mark.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { QueueStand, type StandGateway, send, sourceOf } from "../helpers/queue-stand.ts";
 import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
@@ -124,7 +125,7 @@ async function finishAll(
 
 /** The gateway knows that its first envelope and the envelope's job are in Redis. */
 async function untilSent({ pool, commands }: QueueStand, gateway: StandGateway): Promise<void> {
-  const job = `${names.queuePrefix(pool)}:${queueName}:${gateway.name}-0`;
+  const job = `${names.queuePrefix(pool)}:${queueName}:${markedJobId(`${gateway.name}-0`, tenantMark("default"))}`;
   await eventually(async () => expect(await commands.exists(job)).toBe(1));
   // Its answer comes behind the one to the job.
   await gateway.redis.commands.ping();

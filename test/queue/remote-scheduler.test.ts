@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
+import { readEnvelope } from "../../queue/envelope.ts";
 import { openQueue } from "../../queue/pool-link.ts";
 import { names } from "../../queue/names.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
@@ -9,6 +10,7 @@ import { eventually } from "../helpers/eventually.ts";
 import {
   hastyModel,
   keyOf,
+  openEnvelopes,
   type QueueStand,
   send,
   type StandGateway,
@@ -54,6 +56,61 @@ describe("RemoteScheduler", () => {
     await eventually(() => expect(worker.executions.map(({ ids }) => ids)).toEqual(["second"]));
     worker.executions[0]?.finish();
     await answered(second);
+  });
+
+  it("takes a cancelled request's bytes out of Redis at once, whether or not anybody has taken it", async () => {
+    const idsInRedis = async (): Promise<(readonly string[])[]> => {
+      const queue = openQueue(stand.pool, stand.commands);
+      const waiting = await queue.getJobs();
+      await queue.close();
+      return waiting
+        .map(({ data: { bundle, model } }) => {
+          const { requests } = readEnvelope(Buffer.from(bundle, "base64"), model);
+          return [...requests.values()].map(({ request }) => request.id);
+        })
+        .toSorted((a, b) => String(a).localeCompare(String(b)));
+    };
+    const all = ["a", "b", "c"].map((id) => send(version, { id }));
+    await inRedis(3);
+    all[0]?.call.cancel();
+    await eventually(async () => expect(await idsInRedis()).toEqual([["b", "c"]]));
+    const worker = await stand.poolWorker();
+    for (const i of [0, 1]) {
+      await eventually(() => expect(worker.executions).toHaveLength(i + 1));
+      worker.executions[i]?.finish();
+    }
+    await nothingInRedis();
+    const more = ["d", "e", "f"].map((id) => send(version, { id }));
+    await eventually(() => expect(inHand(worker)).toBe(3));
+    more[1]?.call.cancel();
+    await eventually(async () => expect(await idsInRedis()).toEqual([["d", "f"]]));
+    for (const { call } of more) call.cancel();
+    await eventually(() => expect(inHand(worker)).toBe(1));
+    worker.executions[2]?.finish();
+    await nothingInRedis();
+  });
+
+  it("keeps the turn of the others of an envelope when one is cancelled", async () => {
+    const finishes = async (): Promise<number[]> => {
+      const queue = openQueue(stand.pool, stand.commands);
+      const waiting = await queue.getPrioritized();
+      await queue.close();
+      return waiting.map(({ data }) => data.finish);
+    };
+    const all = ["a", "b", "c"].map((id) => send(version, { id }));
+    await eventually(async () => expect(await finishes()).toEqual([3]));
+    const later = send(version, { id: "later" });
+    await eventually(async () => expect(await finishes()).toEqual([3, 4]));
+    all[0]?.call.cancel();
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([1, 2]));
+    expect(await finishes()).toEqual([3, 4]);
+    const worker = await stand.poolWorker();
+    for (const [i, sent] of [...all.slice(1), later].entries()) {
+      await eventually(() => expect(worker.executions).toHaveLength(i + 1));
+      worker.executions[i]?.finish();
+      await answered(sent);
+    }
+    expect(worker.executions.map(({ ids }) => ids)).toEqual(["b", "c", "later"]);
   });
 
   it("takes envelope and job out of Redis when all of its requests are cancelled at once", async () => {
@@ -195,11 +252,7 @@ describe("RemoteScheduler", () => {
   });
 
   async function inRedis(requests: number): Promise<void> {
-    await eventually(async () => {
-      const [key = ""] = await stand.commands.keys(names.envelope(stand.pool, "*"));
-      expect(await stand.commands.hget(key, "open")).toBe(String(requests));
-      expect(await jobs()).toBe(1);
-    });
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([requests]));
   }
 
   /** No envelope, no job, and no replies that nobody has read. */

@@ -108,7 +108,18 @@ describe("encodeRequest", () => {
 });
 
 describe("encodeRequests", () => {
-  const sent = fc.record({ request, receivedAt: fc.nat() });
+  const caller = fc.record({
+    id: text,
+    instances: text,
+    modelName: text,
+    modelVersion: text,
+    depth: fc.nat(),
+  });
+  const rare = { trace: text, callers: fc.array(caller) };
+  const sent = fc.record(
+    { request, receivedAt: fc.nat(), ...rare },
+    { requiredKeys: ["request", "receivedAt"] },
+  );
 
   it("keeps what is said of all, and each request under its index", () => {
     fc.assert(

@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { names } from "../../queue/names.ts";
+import { openQueue } from "../../queue/pool-link.ts";
 import { encodeReplies, encodeReply, type Reply } from "../../queue/reply-frame.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { prepare, type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
+import {
+  openEnvelopes,
+  prepare,
+  type QueueStand,
+  send,
+  type StandGateway,
+} from "../helpers/queue-stand.ts";
 import { responseTo, type SentRequest } from "../helpers/requests.ts";
 
 describe("Sender", () => {
@@ -18,12 +25,7 @@ describe("Sender", () => {
     version = await stand.serve(gateway);
   });
 
-  /** How many requests each envelope in Redis has, in the order in which they were made. */
-  async function envelopes(): Promise<number[]> {
-    const keys = await stand.commands.keys(names.envelope(stand.pool, "*"));
-    const sizes = keys.toSorted().map((key) => stand.commands.hget(key, "open"));
-    return (await Promise.all(sizes)).map(Number);
-  }
+  const envelopes = (): Promise<number[]> => openEnvelopes(stand);
 
   /** Says what a pool worker would say to the request that was sent first. */
   async function reply(said: Pick<Reply, "number" | "final" | "outcome">): Promise<void> {
@@ -133,7 +135,7 @@ describe("Sender", () => {
 
   it("sends again what Redis has lost", async () => {
     const sent = await written();
-    await stand.commands.unlink(names.envelope(stand.pool, `${gateway.name}-0`));
+    await openQueue(stand.pool, stand.commands).obliterate();
     await eventually(async () => expect(await envelopes()).toEqual([1]));
     await reply({ number: 0, final: true, outcome: responseTo(sent.request) });
     const bundle = encodeReply({

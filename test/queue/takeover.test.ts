@@ -8,7 +8,7 @@ import type { RunningVersion } from "../../serving/running-version.ts";
 import { endProcess } from "../helpers/end-process.ts";
 import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import { type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
+import { openEnvelopes, type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
 
 const program = path.join(import.meta.dirname, "dying-pool-worker.ts");
 
@@ -79,11 +79,22 @@ describe("Consumer", () => {
     expect(killed).toBeLessThanOrEqual(4);
   }, 90_000);
 
+  it("leaves nothing of what it answered just before it was killed", async () => {
+    const child = await spawnPoolWorker();
+    const last = send(version, { id: "last" });
+    const more = send(version, {}, "other tenant");
+    await once(child, "exit");
+    // It takes over what was not written by then.
+    await spawnPoolWorker();
+    await eventuallyLong(() => expect(last.sink.ended && more.sink.ended).toBe(true));
+    await eventuallyLong(async () => expect(await openEnvelopes(stand)).toEqual([]));
+    expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]);
+    expect(last.sink.responses).toHaveLength(1);
+  }, 90_000);
+
   it("drops the requests of a gateway that died", async () => {
     send(version, { id: "orphan" });
-    await eventually(async () =>
-      expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toHaveLength(1),
-    );
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([1]));
     gateway.die();
     // As it is when it has said nothing for a while.
     await stand.commands.del(names.gateway(gateway.name));
@@ -93,9 +104,8 @@ describe("Consumer", () => {
     await eventually(() => expect(worker.executions.map(({ ids }) => ids)).toEqual(["living"]));
     worker.executions[0]?.finish();
     await eventually(() => expect(sent.sink.ended).toBe(true));
-    await eventually(async () =>
-      expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]),
-    );
+    await eventually(async () => expect(await openEnvelopes(stand)).toEqual([]));
+    expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]);
   });
 
   async function spawnPoolWorker(): Promise<ChildProcess> {

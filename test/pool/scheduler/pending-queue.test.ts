@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PendingQueue } from "../../../pool/scheduler/pending-queue.ts";
 import type { ModelDynamicBatching } from "../../../protocol/model-config.ts";
+import { anonymous } from "../../../protocol/call.ts";
 import { plainBatching, noPolicy } from "../../helpers/dynamic-batching.ts";
 import { pendingRequest, requestFor } from "../../helpers/requests.ts";
 import { modelInput, servedModel } from "../../helpers/served-model.ts";
@@ -28,6 +29,9 @@ const threeLevels: ModelDynamicBatching = {
 interface Waiting {
   readonly id: string;
   readonly level: number;
+  readonly tenant: string;
+  /** Among those of its level that are delayed, or are not. */
+  round: number;
   /** When it came to its place, or was delayed. */
   arrival: number;
   deadline: number;
@@ -58,18 +62,37 @@ class PlainQueue {
 
   get #inLine(): Waiting[] {
     return this.#waiting.toSorted(
-      (a, b) => a.level - b.level || Number(a.delayed) - Number(b.delayed) || a.arrival - b.arrival,
+      (a, b) =>
+        a.level - b.level ||
+        Number(a.delayed) - Number(b.delayed) ||
+        a.round - b.round ||
+        a.arrival - b.arrival,
     );
   }
 
+  /** The one after the last in which the tenant has something; for the others the one at the front. */
+  #roundFor(tenant: string, level: number, delayed: boolean): number {
+    const beside = this.#waiting.filter((one) => one.level === level && one.delayed === delayed);
+    const own = beside.filter((one) => one.tenant === tenant).map(({ round }) => round);
+    if (own.length > 0) return Math.max(...own) + 1;
+    return beside.length > 0 ? Math.min(...beside.map(({ round }) => round)) : 0;
+  }
+
   /** False when there is no place for it. */
-  push(id: string, enqueuedAt: number, priority: number, timeout: number): boolean {
+  push(
+    [id, tenant]: readonly [string, string],
+    enqueuedAt: number,
+    priority: number,
+    timeout: number,
+  ): boolean {
     const level = this.#levels ? (priority % 4 === 0 ? 2 : priority % 4) : 0;
     if (level === 2 && this.#waiting.filter((one) => one.level === 2).length >= 3) return false;
     const asked = timeout > 0 ? timeout : Infinity;
     const wait = [asked, Math.min(asked, 15), Infinity, 12][level] ?? Infinity;
     const deadline = enqueuedAt + wait;
-    this.#waiting.push({ id, level, arrival: this.#arrivals++, deadline, delayed: false });
+    const round = this.#roundFor(tenant, level, false);
+    const arrival = this.#arrivals++;
+    this.#waiting.push({ id, level, tenant, round, arrival, deadline, delayed: false });
     return true;
   }
 
@@ -90,7 +113,8 @@ class PlainQueue {
     const late = this.#inLine.filter(({ deadline }) => deadline <= now);
     for (const one of late.toSorted((a, b) => a.deadline - b.deadline)) {
       if (one.level !== 1) continue;
-      Object.assign(one, { delayed: true, deadline: Infinity, arrival: this.#arrivals++ });
+      const round = this.#roundFor(one.tenant, 1, true);
+      Object.assign(one, { delayed: true, deadline: Infinity, round, arrival: this.#arrivals++ });
     }
     const gone = new Set(late.filter(({ level }) => level !== 1).map(({ id }) => id));
     for (const id of gone) this.remove(id);
@@ -104,13 +128,26 @@ function orderOf(queue: PendingQueue): string[] {
   return ids;
 }
 
+function push(queue: PendingQueue, tenant: string): void {
+  queue.push(pendingRequest(requestFor(model, [1]), 0, { ...anonymous, tenant }));
+}
+
+function filled(count: number, tenant: string): PendingQueue {
+  const queue = new PendingQueue();
+  for (let i = 0; i < count; i++) push(queue, tenant);
+  return queue;
+}
+
 type Action = "push" | "take" | "remove" | "expire";
 
-const steps: fc.Arbitrary<[Action, number, number][]> = fc.array(
+const tenants = ["a", "a", "a", "b", "c"];
+
+const steps: fc.Arbitrary<[Action, number, number, string][]> = fc.array(
   fc.tuple(
     fc.constantFrom<Action>("push", "push", "push", "push", "take", "remove", "expire"),
     fc.nat({ max: 20 }),
     fc.nat({ max: 4 }),
+    fc.constantFrom(...tenants),
   ),
   { maxLength: 80, size: "max" },
 );
@@ -125,15 +162,20 @@ describe("PendingQueue", () => {
         const queue = new PendingQueue(batching);
         const plain = new PlainQueue(batching !== undefined);
         const entries: ReturnType<PendingQueue["push"]>[] = [];
-        const act: Record<Action, (number: number, priority: number) => [unknown, unknown]> = {
-          push(timeout, priority) {
+        const act: Record<
+          Action,
+          (number: number, priority: number, tenant: string) => [unknown, unknown]
+        > = {
+          push(timeout, priority, tenant) {
             // No two deadlines are equal: which of these would be first is nobody's business.
             const enqueuedAt = entries.length / 1000;
             const id = `${entries.length}`;
             const more = { id, priority, timeoutMicroseconds: timeout * 1000 };
-            const entry = queue.push(pendingRequest(requestFor(model, [1], more), enqueuedAt));
+            const principal = { ...anonymous, tenant };
+            const request = pendingRequest(requestFor(model, [1], more), enqueuedAt, principal);
+            const entry = queue.push(request);
             entries.push(entry);
-            return [entry !== undefined, plain.push(id, enqueuedAt, priority, timeout)];
+            return [entry !== undefined, plain.push([id, tenant], enqueuedAt, priority, timeout)];
           },
           take(count) {
             return [queue.take(count).map(({ request }) => request.id), plain.take(count)];
@@ -149,8 +191,8 @@ describe("PendingQueue", () => {
             return [gone, plain.expire(now)];
           },
         };
-        for (const [action, number, priority] of given) {
-          const [actual, expected] = act[action](number, priority);
+        for (const [action, number, priority, tenant] of given) {
+          const [actual, expected] = act[action](number, priority, tenant);
           expect(actual).toEqual(expected);
           expect(queue.size).toBe(plain.size);
           expect(orderOf(queue)).toEqual(plain.order);
@@ -160,18 +202,54 @@ describe("PendingQueue", () => {
     );
   });
 
+  it("lets a tenant that asks now and then pass the one that has filled the line", () => {
+    const queue = filled(10_000, "a");
+    for (let i = 0; i < 100; i++) {
+      push(queue, "b");
+      expect(queue.take(2).map(({ call }) => call.principal.tenant)).toEqual(["a", "b"]);
+    }
+    expect(queue.size).toBe(9900);
+  });
+
+  it("gives tenants that all have more waiting the same, to one request", () => {
+    const queue = filled(3000, "a");
+    for (let i = 0; i < 3000; i++) push(queue, ["b", "c"][i % 2] ?? "");
+    for (let i = 0; i < 40; i++) {
+      const taken = queue.take(3 * (i + 1)).map(({ call }) => call.principal.tenant);
+      for (const tenant of ["a", "b", "c"]) {
+        const share = taken.filter((one) => one === tenant).length;
+        expect(Math.abs(share - (i + 1))).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  it("gives no turns for having had nothing to ask", () => {
+    const queue = filled(100, "a");
+    queue.take(50);
+    for (let i = 0; i < 50; i++) push(queue, "late");
+    const taken = queue.take(20).map(({ call }) => call.principal.tenant);
+    expect(taken.filter((tenant) => tenant === "late")).toHaveLength(10);
+  });
+
+  it("keeps the order in which all came when the model asks for it", () => {
+    const queue = new PendingQueue({ ...plainBatching, preserveOrdering: true });
+    for (const tenant of ["a", "a", "a", "b", "c", "b"]) push(queue, tenant);
+    const order = queue.take(6).map(({ call }) => call.principal.tenant);
+    expect(order).toEqual(["a", "a", "a", "b", "c", "b"]);
+  });
+
   it("tells of changes that a walk from the front would notice, and of no others", () => {
     const queue = new PendingQueue({
       ...plainBatching,
       priorityLevels: 2,
       defaultPriorityLevel: 2,
     });
-    const push = (priority: number) =>
+    const pushed = (priority: number) =>
       queue.push(pendingRequest(requestFor(model, [1], { priority })));
-    const first = push(2);
-    push(2);
+    const first = pushed(2);
+    pushed(2);
     expect(queue.changes).toBe(0);
-    push(1);
+    pushed(1);
     expect(queue.changes).toBe(1);
     if (first) queue.remove(first);
     expect(queue.changes).toBe(2);
