@@ -21,6 +21,7 @@ export interface ReadyInstancesOptions {
   readonly statistics: ModelStatisticsRecorder;
   readonly clock: Clock;
   readonly listener: StartListener | undefined;
+  readonly warmupMilliseconds: number;
 }
 
 /**
@@ -32,7 +33,8 @@ export async function startReadyInstances(
   model: ServedModel,
   options: ReadyInstancesOptions,
 ): Promise<InstanceGroup> {
-  const { start, rateLimiter, listener } = options;
+  const { start, rateLimiter, listener, statistics, clock } = options;
+  const warming = { statistics, clock, timeLimitMilliseconds: options.warmupMilliseconds };
   const samples = await readWarmup(model, source.modelDirectory, randomFillSync);
   const seats = rateLimiter && (await takeSeats(rateLimiter, model));
   let isWarming = false;
@@ -40,7 +42,7 @@ export async function startReadyInstances(
     if (!isWarming) listener?.onPhase("warmup");
     isWarming = true;
     const seat = seats?.seats[place];
-    await warmUp(seat ? new LimitedInstance(instance, seat) : instance, samples, options);
+    await warmUp(seat ? new LimitedInstance(instance, seat) : instance, samples, warming);
   };
   try {
     const group = await startGroup(model, start, samples.length > 0 ? prepare : undefined);

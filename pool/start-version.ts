@@ -48,6 +48,8 @@ export interface StartOptions {
   readonly defaultMaxBatchSize: number;
   /** Run a request with more than `max_batch_size` items in parts instead of refusing it. */
   readonly splitOversizedBatches: boolean;
+  /** For all samples of `model_warmup` on one instance. @defaultValue 600,000 */
+  readonly warmupMilliseconds?: number;
   /** Shared by all models of the process; without one, `rate_limiter` in a config changes nothing. */
   readonly rateLimiter?: RateLimiter;
   /** Without them Python models are refused. */
@@ -108,6 +110,7 @@ function fetchedStarter(
         statistics,
         clock,
         listener,
+        warmupMilliseconds: options.warmupMilliseconds ?? 600_000,
       });
       const own = schedulerOf(model, sequences, { instances, statistics, clock });
       const waiting = withoutEndlessWait(own, model, instances.instances.length);

@@ -8,7 +8,7 @@ type Setting = readonly [name: string, isSet: (config: ModelConfig) => boolean];
 const unsupported: readonly Setting[] = [
   [
     "sequence_batching.iterative_sequence",
-    (config) => config.sequenceBatching?.iterativeSequence === true,
+    (config) => config.sequenceBatching?.iterativeSequence === true && config.backend !== "python",
   ],
   [
     "model_transaction_policy.decoupled",

@@ -4,6 +4,7 @@ import type { BinaryOutputs } from "../protocol/infer-json.ts";
 import type { InferenceResponse } from "../protocol/inference.ts";
 import { hasEnded, type Job, type KeyClaim } from "../protocol/job.ts";
 import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
+import type { DeliveryAttempt } from "../protocol/webhook.ts";
 
 /** All that is known of a job in memory. */
 export interface JobEntry {
@@ -12,6 +13,9 @@ export interface JobEntry {
   readonly request: ValidInferenceRequest;
   readonly binaryOutputs: BinaryOutputs;
   readonly keyed: boolean;
+  readonly webhook?: string | undefined;
+  /** Attempts to tell its receiver. */
+  readonly deliveries: DeliveryAttempt[];
   /** Of its request, and of its result instead when that is there. */
   bytes: number;
   response?: InferenceResponse;

@@ -13,7 +13,14 @@ import {
   type NewJob,
 } from "../protocol/job.ts";
 import type { Tensor } from "../protocol/tensor.ts";
+import {
+  checkWebhook,
+  type DeliveryAttempt,
+  jobDelivery,
+  keptAttempts,
+} from "../protocol/webhook.ts";
 import { JobEntries, type JobEntry } from "./job-entries.ts";
+import type { MemoryDeliveries } from "./memory-deliveries.ts";
 
 /** How long jobs are kept in memory, and how many. */
 export interface MemoryJobsOptions {
@@ -26,6 +33,8 @@ export interface MemoryJobsOptions {
   readonly maxResultBytes: number;
   /** Of all requests and results together. */
   readonly maxBytes: number;
+  /** Without it nobody is told of the end of a job. */
+  readonly webhooks?: MemoryDeliveries | undefined;
 }
 
 const firstBackoffMilliseconds = 1000;
@@ -51,7 +60,12 @@ export class MemoryJobs implements Jobs {
     return Promise.resolve(this.#entries.claim(subject, claim, Date.now()));
   }
 
-  async submit(id: string, { principal, request, binaryOutputs, keyed }: NewJob): Promise<Job> {
+  async submit(id: string, given: NewJob): Promise<Job> {
+    const { request, principal, webhook } = given;
+    const { webhooks } = this.#options;
+    if (webhook !== undefined) {
+      checkWebhook(webhooks?.sender, webhook, principal, webhooks?.observe().undelivered ?? 0);
+    }
     const known = this.#entries.get(id);
     if (known) return known.job;
     const { modelName, modelVersion } = request;
@@ -65,7 +79,7 @@ export class MemoryJobs implements Jobs {
       changes: 1,
     };
     const bytes = bytesOf(request.inputs);
-    const entry: JobEntry = { job, principal, request, binaryOutputs, keyed, bytes };
+    const entry: JobEntry = { ...given, job, bytes, deliveries: [] };
     this.#entries.add(entry);
     void this.#run(entry);
     return job;
@@ -95,7 +109,7 @@ export class MemoryJobs implements Jobs {
   async cancel(principal: Principal, id: string): Promise<Job | undefined> {
     const entry = this.#entryOf(principal, id);
     if (entry && !hasEnded(entry.job)) {
-      this.#entries.change(entry, { state: "cancelled", endedAt: Date.now() });
+      this.#end(entry, { state: "cancelled" });
       entry.call?.cancel();
     }
     return entry?.job;
@@ -111,6 +125,10 @@ export class MemoryJobs implements Jobs {
     return entry.job;
   }
 
+  async deliveries(principal: Principal, id: string): Promise<readonly DeliveryAttempt[]> {
+    return this.#entryOf(principal, id)?.deliveries ?? [];
+  }
+
   changed(id: string, signal: AbortSignal): Promise<void> {
     return this.#entries.changed(id, signal);
   }
@@ -122,6 +140,7 @@ export class MemoryJobs implements Jobs {
   close(): void {
     this.#closing.abort();
     this.#entries.close();
+    this.#options.webhooks?.close();
   }
 
   #entryOf(principal: Principal, id: string): JobEntry | undefined {
@@ -137,12 +156,24 @@ export class MemoryJobs implements Jobs {
       const { code, message } = failed;
       const error = { code, message };
       if (code !== StatusCode.Unavailable || attempt >= this.#options.attempts) {
-        this.#entries.change(entry, { state: "failed", error, endedAt: Date.now() });
+        this.#end(entry, { state: "failed", error });
         return;
       }
       this.#entries.change(entry, { state: "queued", error });
       await sleep(firstBackoffMilliseconds * 2 ** (attempt - 1) * (0.5 + Math.random() / 2));
     }
+  }
+
+  #end(entry: JobEntry, change: Partial<Job>): void {
+    this.#entries.change(entry, { ...change, endedAt: Date.now() });
+    const { job, webhook, principal, deliveries } = entry;
+    const delivery =
+      webhook === undefined ? undefined : jobDelivery(job, webhook, principal.tenant);
+    if (!delivery) return;
+    this.#options.webhooks?.add(delivery, (attempt) => {
+      deliveries.push(attempt);
+      if (deliveries.length > keptAttempts) deliveries.shift();
+    });
   }
 
   /** Gives what went wrong. */
@@ -159,7 +190,7 @@ export class MemoryJobs implements Jobs {
       this.#entries.resize(entry, bytes);
       const { error: _, ...job } = entry.job;
       entry.job = job;
-      this.#entries.change(entry, { state: "done", endedAt: Date.now() });
+      this.#end(entry, { state: "done" });
       return undefined;
     } catch (error) {
       return InferenceError.from(error);

@@ -47,8 +47,10 @@ export class ModelStatisticsRecorder {
   /** Requests that were run and answered well. */
   #executed = 0;
   #cached = false;
-  #cacheHits = duration(0, 0);
-  #cacheMisses = duration(0, 0);
+  #cacheHits = 0;
+  #cacheMisses = 0;
+  readonly #cacheHit = new Phase();
+  readonly #cacheMiss = new Phase();
   #inferenceCount = 0;
   #executionCount = 0;
   #lastInference = 0;
@@ -115,20 +117,22 @@ export class ModelStatisticsRecorder {
   /** A request was answered without being run; what it did not spend on the lookup it spent waiting. */
   cacheHit(lookupNanoseconds: number, requestMilliseconds: number): void {
     const nanoseconds = requestMilliseconds * nanosecondsPerMillisecond;
-    add(this.#cacheHits, lookupNanoseconds);
+    this.#cacheHits++;
+    this.#cacheHit.add(lookupNanoseconds, 1);
     this.#request.add(nanoseconds, 1);
     this.#queue.add(Math.max(0, nanoseconds - lookupNanoseconds), 1);
   }
 
   /** A request was looked up in vain, run, and its answer kept. */
   cacheMiss(nanoseconds: number): void {
-    add(this.#cacheMisses, nanoseconds);
+    this.#cacheMisses++;
+    this.#cacheMiss.add(nanoseconds, 1);
   }
 
   /** For the statistics endpoint. */
   snapshot(): ModelStatistics {
     const executed = this.#executed;
-    const success = executed + this.#cacheHits.count;
+    const success = executed + this.#cacheHits;
     const failed = failureReasons.reduce((sum, reason) => sum + this.#failures[reason], 0);
     return {
       name: this.#subject.name,
@@ -143,8 +147,8 @@ export class ModelStatisticsRecorder {
         computeInput: this.#computeInput.duration(executed),
         computeInfer: this.#computeInfer.duration(executed),
         computeOutput: this.#computeOutput.duration(executed),
-        cacheHit: rounded(this.#cacheHits),
-        cacheMiss: rounded(this.#cacheMisses),
+        cacheHit: this.#cacheHit.duration(this.#cacheHits),
+        cacheMiss: this.#cacheMiss.duration(this.#cacheMisses),
       },
       batchStats: [...this.#batches.values()]
         .toSorted((a, b) => a.batchSize - b.batchSize)
@@ -164,7 +168,7 @@ export class ModelStatisticsRecorder {
     };
     return {
       ...this.#subject,
-      success: this.#executed + this.#cacheHits.count,
+      success: this.#executed + this.#cacheHits,
       failures: { ...this.#failures },
       inferenceCount: this.#inferenceCount,
       executionCount: this.#executionCount,
@@ -177,10 +181,10 @@ export class ModelStatisticsRecorder {
 
   #observeCache(): CacheObservation {
     return {
-      hits: this.#cacheHits.count,
-      hitMicroseconds: this.#cacheHits.nanoseconds / 1000,
-      misses: this.#cacheMisses.count,
-      missMicroseconds: this.#cacheMisses.nanoseconds / 1000,
+      hits: this.#cacheHits,
+      hit: this.#cacheHit,
+      misses: this.#cacheMisses,
+      miss: this.#cacheMiss,
     };
   }
 

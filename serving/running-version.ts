@@ -18,6 +18,8 @@ export interface VersionSource {
   readonly fingerprint: string;
   /** The files that a load request brought along, by path below the model's folder, when these are the files. */
   readonly files?: ReadonlyMap<string, Uint8Array>;
+  /** The upload that its files come from, while they are in no model's folder. */
+  readonly staged?: string;
   /** Of what is in the files, where the fingerprint tells only of their times and sizes. */
   readonly digest?: (() => Promise<string>) | undefined;
   /** Brings the files to this machine's disk. */
@@ -33,6 +35,8 @@ export interface RunningVersion {
   readonly statistics: VersionStatistics;
   /** Of an ensemble: the version that runs each step. */
   readonly members?: readonly RunningVersion[];
+  /** Of one whose answers are kept: equal ones stand for the same files with the same config. */
+  readonly answersDigest?: string;
   /** Of one that runs elsewhere: tells how its start there goes on; the result ends that. */
   progress?(listener: ProgressListener): () => void;
   /** Answers what it has taken, then frees everything. */

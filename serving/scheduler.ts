@@ -19,6 +19,8 @@ export interface PendingRequest {
   readonly sink: ResponseSink;
   /** On the scheduler's clock, in milliseconds. */
   readonly enqueuedAt: number;
+  /** Called in place of an answer by a model that is to be given the request again, where its scheduler does that. */
+  readonly again?: () => void;
 }
 
 /** Decides when, and together with whom, a request runs. */

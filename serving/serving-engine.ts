@@ -7,6 +7,7 @@ import type { InferenceResponse, StreamedResponse } from "../protocol/inference.
 import type { ModelMetadata, TensorMetadata } from "../protocol/metadata.ts";
 import type { ModelConfig, ModelInput, ModelOutput } from "../protocol/model-config.ts";
 import type { ProgressListener } from "../protocol/progress.ts";
+import type { RepositoryModel } from "../repository/repository-model.ts";
 import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
 import { validRequest, type ValidInferenceRequest } from "../protocol/valid-request.ts";
@@ -21,7 +22,17 @@ import { tracedRequest } from "./traced-request.ts";
 /** What the engine asks of those who load and unload models. */
 export type RunningModels = Pick<
   ModelLifecycle,
-  "find" | "versions" | "running" | "ready" | "index" | "load" | "unload" | "close" | "closing"
+  | "find"
+  | "versions"
+  | "running"
+  | "ready"
+  | "index"
+  | "load"
+  | "unload"
+  | "activate"
+  | "probe"
+  | "close"
+  | "closing"
 >;
 
 export interface ServingOptions {
@@ -74,6 +85,15 @@ export class ServingEngine implements Engine {
     return { name, versions, ...tensorMetadata(model.config) };
   }
 
+  answersDigest(name: string, version: string): string | undefined {
+    try {
+      const { model, answersDigest } = this.#models.find(name, version);
+      return answersDigest && `${model.version}.${answersDigest}`;
+    } catch {
+      return undefined;
+    }
+  }
+
   infer(request: ValidInferenceRequest, call: Call): Promise<InferenceResponse> {
     return new Promise((resolve, reject) => {
       this.enqueue(request, call, new SingleResponse(resolve, reject));
@@ -81,7 +101,7 @@ export class ServingEngine implements Engine {
   }
 
   async *stream(request: ValidInferenceRequest, call: Call): AsyncIterable<StreamedResponse> {
-    const responses = new ResponseStream(call);
+    const responses = new ResponseStream(call, this.#clock);
     this.enqueue(request, call, responses);
     let complete = false;
     try {
@@ -120,6 +140,21 @@ export class ServingEngine implements Engine {
 
   async load(name: string, options: LoadOptions): Promise<void> {
     await this.#models.load(name, options);
+  }
+
+  async activate(name: string): Promise<readonly string[]> {
+    await this.#models.activate(name);
+    return this.servingVersions(name);
+  }
+
+  /** Of one model, ascending. */
+  servingVersions(name: string): readonly string[] {
+    return this.#models.versions(name).map(({ model }) => model.version);
+  }
+
+  /** Opens what nobody may see yet, and ends it again; rejects with the reason that it cannot be served. */
+  probe(model: RepositoryModel): Promise<void> {
+    return this.#models.probe(model);
   }
 
   async unload(name: string, options: UnloadOptions): Promise<void> {

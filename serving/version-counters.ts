@@ -11,14 +11,21 @@ import {
   type FailureReason,
   type InferencePhase,
   type ModelObservation,
+  type PhaseObservation,
 } from "../telemetry/model-observation.ts";
 
 /** What one process has counted of a version, as plain JSON: it travels, and outlives the process. */
 export interface VersionCounters {
   readonly statistics: ModelStatistics;
-  readonly observation: Omit<ModelObservation, "phases"> & {
+  readonly observation: Omit<ModelObservation, "phases" | "cache"> & {
     readonly phases: Readonly<Record<InferencePhase, PhaseCounters>>;
+    readonly cache?: CacheCounters;
   };
+}
+
+interface CacheCounters extends Pick<CacheObservation, "hits" | "misses"> {
+  readonly hit: PhaseCounters;
+  readonly miss: PhaseCounters;
 }
 
 interface PhaseCounters {
@@ -31,17 +38,21 @@ export function countersOf(source: {
   snapshot(): ModelStatistics;
   observe(): ModelObservation;
 }): VersionCounters {
-  const observation = source.observe();
+  const { cache, ...observation } = source.observe();
   return {
     statistics: source.snapshot(),
     observation: {
       ...observation,
-      phases: eachPhase((phase) => {
-        const { microseconds, histogram } = observation.phases[phase];
-        return { microseconds, cumulative: histogram.cumulative() };
+      phases: eachPhase((phase) => countersOfPhase(observation.phases[phase])),
+      ...(cache && {
+        cache: { ...cache, hit: countersOfPhase(cache.hit), miss: countersOfPhase(cache.miss) },
       }),
     },
   };
+}
+
+function countersOfPhase({ microseconds, histogram }: PhaseObservation): PhaseCounters {
+  return { microseconds, cumulative: histogram.cumulative() };
 }
 
 /** What several processes have counted together. */
@@ -95,24 +106,25 @@ export function sumObservations(
     executionCount: sum(all, ({ executionCount }) => executionCount),
     pending: sum(all, ({ pending }) => pending),
     loadSeconds: Math.max(...all.map(({ loadSeconds }) => loadSeconds)),
-    phases: eachPhase((phase) => {
-      const counters = all.map(({ phases }) => phases[phase]);
-      const buckets = first.phases[phase].cumulative;
-      const cumulative = buckets.map((_, i) => sum(counters, (one) => one.cumulative[i] ?? 0));
-      const microseconds = sum(counters, (one) => one.microseconds);
-      return { microseconds, histogram: { cumulative: () => cumulative } };
-    }),
+    phases: eachPhase((phase) => sumPhases(all.map(({ phases }) => phases[phase]))),
     ...(caches.length > 0 && { cache: sumCaches(caches) }),
   };
 }
 
-function sumCaches(all: readonly CacheObservation[]): CacheObservation {
+function sumCaches(all: readonly CacheCounters[]): CacheObservation {
   return {
     hits: sum(all, ({ hits }) => hits),
-    hitMicroseconds: sum(all, ({ hitMicroseconds }) => hitMicroseconds),
+    hit: sumPhases(all.map(({ hit }) => hit)),
     misses: sum(all, ({ misses }) => misses),
-    missMicroseconds: sum(all, ({ missMicroseconds }) => missMicroseconds),
+    miss: sumPhases(all.map(({ miss }) => miss)),
   };
+}
+
+function sumPhases(all: readonly PhaseCounters[]): PhaseObservation {
+  const buckets = all[0]?.cumulative ?? [];
+  const cumulative = buckets.map((_, i) => sum(all, (one) => one.cumulative[i] ?? 0));
+  const microseconds = sum(all, (one) => one.microseconds);
+  return { microseconds, histogram: { cumulative: () => cumulative } };
 }
 
 function sumInferStatistics(all: readonly InferStatistics[]): InferStatistics {

@@ -10,21 +10,43 @@ import type { WarmupSample } from "./read-warmup.ts";
 export interface WarmupOptions {
   readonly statistics: ModelStatisticsRecorder;
   readonly clock: Clock;
+  /** For all samples on one instance. */
+  readonly timeLimitMilliseconds: number;
 }
 
 /**
  * Runs samples on an instance, so that no client waits for what a model does only once.
- * Rejects with INVALID_ARG and the name of the first sample that fails. It ends early only with its instance.
+ * Rejects with INVALID_ARG and the name of the first sample that fails, or that the time limit meets.
  */
 export async function warmUp(
   instance: ModelInstance,
   samples: readonly WarmupSample[],
   options: WarmupOptions,
 ): Promise<void> {
-  for (const sample of samples) {
-    checkBatchSize(instance, sample);
-    for (let time = 0; time < sample.count; time++) await run(instance, sample, options);
+  const { clock, timeLimitMilliseconds } = options;
+  const { promise: overdue, resolve } = Promise.withResolvers<string>();
+  const text = `all samples took longer than --warmup-timeout-secs (${timeLimitMilliseconds / 1000} s)`;
+  const cancel = clock.after(timeLimitMilliseconds, () => resolve(text));
+  try {
+    for (const sample of samples) {
+      checkBatchSize(instance, sample);
+      for (let time = 0; time < sample.count; time++)
+        await runUntil(overdue, instance, sample, options);
+    }
+  } finally {
+    cancel();
   }
+}
+
+/** @param overdue resolves with the reason that it is not waited for any longer */
+async function runUntil(
+  overdue: Promise<string>,
+  instance: ModelInstance,
+  sample: WarmupSample,
+  options: WarmupOptions,
+): Promise<void> {
+  const reason = await Promise.race([run(instance, sample, options), overdue]);
+  if (reason !== undefined) throw failure(sample, [reason]);
 }
 
 /** A sample goes past the scheduler, which would keep a batch within its bound. */

@@ -1,4 +1,4 @@
-import type { Call } from "../../protocol/call.ts";
+import type { Call, WaitingExecution } from "../../protocol/call.ts";
 import type { InferenceError } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import { aboutRequest } from "../../protocol/request-label.ts";
@@ -32,7 +32,7 @@ export class Flight {
     const { leader } = this;
     if (this.#abandoned || pending.request.priority !== leader.request.priority) return false;
     // The run might be what waits for this request.
-    if (pending.call.callers.some(({ model }) => isSame(model, leader.request.model))) return false;
+    if (pending.call.callers.some((caller) => isOf(caller, leader.request.model))) return false;
     return deadlineOf(pending) >= deadlineOf(leader);
   }
 
@@ -75,8 +75,8 @@ export class Flight {
   }
 }
 
-function isSame(left: ServedModel, right: ServedModel): boolean {
-  return left.name === right.name && left.version === right.version;
+function isOf({ modelName, modelVersion }: WaitingExecution, model: ServedModel): boolean {
+  return modelName === model.name && modelVersion === model.version;
 }
 
 /** The same answer for another request. */

@@ -12,12 +12,15 @@ import type { Flight } from "./flight.ts";
 export class ResponseCaching {
   readonly #cache: ResponseCache;
   readonly #clock: Clock;
+  readonly #readContents: boolean;
   readonly #flights = new Map<string, Flight>();
   readonly #digests = new WeakMap<RunningVersion, string>();
 
-  constructor(cache: ResponseCache, clock: Clock) {
+  /** @param keptElsewhere others keep answers by the same digests, or show them to who does */
+  constructor(cache: ResponseCache, clock: Clock, keptElsewhere = cache.isShared) {
     this.#cache = cache;
     this.#clock = clock;
+    this.#readContents = keptElsewhere;
   }
 
   /** The version as it is to be asked; to be called for each one that starts, because an ensemble's digest is that of its parts. */
@@ -54,7 +57,7 @@ export class ResponseCaching {
   /** Equal ones: the same files with the same config, those of an ensemble's parts included. */
   async #digest(source: VersionSource, { model, members = [] }: RunningVersion): Promise<string> {
     // Where others may find the answers, times and sizes of files are not enough.
-    const contents = this.#cache.isShared ? await source.digest?.() : undefined;
+    const contents = this.#readContents ? await source.digest?.() : undefined;
     const parts = members.map((member) => this.#digests.get(member));
     return sha256([JSON.stringify([source.fingerprint, contents, model.config, parts])]);
   }
@@ -74,6 +77,7 @@ export class ResponseCaching {
       model,
       scheduler,
       statistics,
+      answersDigest: digest,
       ...(members && { members }),
       ...(running.progress && { progress: running.progress.bind(running) }),
       get healthy() {

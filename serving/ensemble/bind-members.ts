@@ -1,6 +1,7 @@
-import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
+import { type InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
 import type { ModelConfig } from "../../protocol/model-config.ts";
 import type { RunningVersion } from "../running-version.ts";
+import { checkDecoupled } from "./check-decoupled.ts";
 import { checkMembers } from "./check-members.ts";
 
 /** The version that answers, "" standing for the highest; undefined when none does. */
@@ -34,7 +35,7 @@ export function bindMembers(
   });
   const configs = members.map(({ model }) => model.config);
   checkMembers(config, configs);
-  checkDecoupled(config.name, configs);
+  checkDecoupled(config, configs);
   return members;
 }
 
@@ -61,13 +62,4 @@ function notLoaded(ensemble: string, member: string, error?: InferenceError): In
 
 function reasonsIn({ message }: InferenceError, member: string): string {
   return message.replace(`load failed for model '${member}': `, "").trimEnd();
-}
-
-function checkDecoupled(ensemble: string, members: readonly ModelConfig[]): void {
-  const decoupled = members.find(({ modelTransactionPolicy }) => modelTransactionPolicy?.decoupled);
-  if (!decoupled) return;
-  throw new InferenceError(
-    StatusCode.Unsupported,
-    `ensemble '${ensemble}' contains the decoupled model '${decoupled.name}': steps answer once in this version of tidepool`,
-  );
 }

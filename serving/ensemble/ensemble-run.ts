@@ -1,32 +1,36 @@
 import type { Call } from "../../protocol/call.ts";
 import { InferenceError } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
-import { noParameters, type Parameters, type ParameterValue } from "../../protocol/parameters.ts";
+import type { Parameters } from "../../protocol/parameters.ts";
 import { aboutRequest, requestLabel } from "../../protocol/request-label.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Tensor } from "../../protocol/tensor.ts";
 import { validRequest } from "../../protocol/valid-request.ts";
 import type { FailureReason } from "../../telemetry/model-observation.ts";
 import type { Clock } from "../clock.ts";
-import type { ModelStatisticsRecorder } from "../model-statistics.ts";
 import { SingleResponse } from "../single-response.ts";
-import type { PendingRequest } from "../scheduler.ts";
+import type { PendingRequest, ResponseSink } from "../scheduler.ts";
 import { tracedRequest } from "../traced-request.ts";
 import { fitShape } from "./fit-shape.ts";
 import type { EnsemblePlan, StepPlan } from "./plan.ts";
-import { StepTimes, StepTrace } from "./step-trace.ts";
+import { StepStream } from "./step-stream.ts";
+import { type StepTimes, StepTrace } from "./step-trace.ts";
 
 export interface EnsembleRunOptions {
   readonly model: ServedModel;
-  readonly statistics: ModelStatisticsRecorder;
   readonly clock: Clock;
-  /** The request is answered. */
-  readonly done: () => void;
+  /** Of each response. */
+  readonly parameters: Parameters;
+  /** Where the executions of all steps are added up. */
+  readonly times: StepTimes;
+  /** Told before the last answer: what became of the request. */
+  readonly ends: (failure: FailureReason | undefined) => void;
 }
 
 /**
  * One request on its way through an ensemble: a step is sent to its model's scheduler as soon as its inputs are there,
- * and the first one that fails fails the request and takes the others back.
+ * and the first one that fails fails the request and takes the others back. Of a step that answers many times each response
+ * goes on as a request of its own.
  */
 export class EnsembleRun {
   readonly #whole: PendingRequest;
@@ -38,7 +42,8 @@ export class EnsembleRun {
   readonly #missing: number[];
   /** Of each step that runs. */
   readonly #running: (Call | undefined)[] = [];
-  readonly #times = new StepTimes();
+  /** Of each response that goes on by itself. */
+  readonly #branches = new Set<Call>();
   #unanswered: number;
   #ended = false;
 
@@ -50,10 +55,11 @@ export class EnsembleRun {
     this.#unanswered = plan.steps.length;
   }
 
-  start(): void {
-    const { request, call } = this.#whole;
+  /** @param given its inputs, or the outputs of the step whose response goes on */
+  start(given: readonly Tensor[]): void {
+    const { call } = this.#whole;
     for (const { name, tensor } of this.#plan.inputs)
-      this.#tensors[tensor] = request.inputs.find((input) => input.name === name);
+      this.#tensors[tensor] = given.find((input) => input.name === name);
     call.onCancel((reason) => this.#cancelled(reason));
     this.#proceed(this.#plan.first);
   }
@@ -74,17 +80,50 @@ export class EnsembleRun {
     try {
       const request = validRequest(model, this.#stepRequest(step));
       this.#running[step.index] = call;
-      const sink = new SingleResponse(
-        (response) => this.#answered(step, call, response),
-        (error) => this.#stepFailed(error),
-      );
+      const sink = step.behind
+        ? this.#stream(step.behind)
+        : new SingleResponse(
+            (response) => this.#answered(step, call, response),
+            (error) => this.#fail("OTHER", this.#stepError(error)),
+          );
       const trace = this.#whole.call.trace?.step(enqueuedAt);
-      call.trace = new StepTrace(this.#times, trace);
+      call.trace = new StepTrace(this.#options.times, trace);
       const pending = { request, call, sink, enqueuedAt };
       scheduler.enqueue(trace ? tracedRequest(pending) : pending);
     } catch (error) {
       this.#fail("OTHER", this.#inEnsemble(InferenceError.from(error)));
     }
+  }
+
+  /** Where the responses of a step go that answers many times. */
+  #stream(behind: EnsemblePlan): ResponseSink {
+    const { ensembleScheduling } = this.#options.model.config;
+    const stream = new StepStream({
+      goOn: (response, sink) => this.#goOn(behind, response, sink),
+      sink: this.#answers(),
+      maxBranches: ensembleScheduling?.maxInflightRequests ?? 0,
+    });
+    return {
+      send: (response, final) => stream.send(response, final),
+      get room() {
+        return stream.room;
+      },
+      fail: (error) => stream.fail(this.#stepError(error)),
+    };
+  }
+
+  #goOn(behind: EnsemblePlan, { outputs }: InferenceResponse, sink: ResponseSink): void {
+    if (this.#ended) {
+      sink.send(undefined, true);
+      return;
+    }
+    const call = this.#whole.call.part();
+    call.trace = this.#whole.call.trace;
+    this.#branches.add(call);
+    const ends = (): void => void this.#branches.delete(call);
+    new EnsembleRun({ ...this.#whole, call, sink }, behind, { ...this.#options, ends }).start(
+      outputs,
+    );
   }
 
   #stepRequest({ member, inputs, requested }: StepPlan): InferenceRequest {
@@ -132,12 +171,7 @@ export class EnsembleRun {
   }
 
   #complete(): void {
-    const { statistics, clock } = this.#options;
-    const response = this.#response();
-    this.#end();
-    statistics.executed([this.#whole], this.#times, clock.now());
-    this.#whole.sink.send(response, true);
-    this.#options.done();
+    this.#answers().send(this.#response(), true);
   }
 
   #response(): InferenceResponse {
@@ -150,17 +184,18 @@ export class EnsembleRun {
       const fitting = fitShape(shape, output.dims, config.maxBatchSize > 0);
       return { name: output.name, datatype, shape: fitting, bytes };
     });
-    const parameters = this.#plan.steps.length > 0 ? sequenceParameters(request) : noParameters;
+    const { parameters } = this.#options;
     return { modelName: name, modelVersion: version, id: request.id, outputs, parameters };
   }
 
-  #stepFailed(error: InferenceError): void {
-    if (this.#ended) return;
-    // As in the reference, the request's label is not repeated for what a model's scheduler or backend said.
+  /** As in the reference, the request's label is not repeated for what a model's scheduler or backend said. */
+  #stepError(error: InferenceError): InferenceError {
     const label = requestLabel(this.#whole.request.id);
     const { message } = error;
-    const bare = message.startsWith(label) ? message.slice(label.length) : message;
-    this.#fail("OTHER", this.#inEnsemble(error, bare));
+    return this.#inEnsemble(
+      error,
+      message.startsWith(label) ? message.slice(label.length) : message,
+    );
   }
 
   #inEnsemble(cause: InferenceError, message = cause.message): InferenceError {
@@ -178,33 +213,30 @@ export class EnsembleRun {
 
   #fail(reason: FailureReason, error: InferenceError): void {
     if (this.#ended) return;
-    const { statistics, clock } = this.#options;
-    this.#end();
-    statistics.failed(reason, clock.now() - this.#whole.enqueuedAt);
-    for (const call of this.#running) call?.cancel(error);
-    this.#whole.sink.fail(error);
-    this.#options.done();
+    this.#over(reason, () => this.#whole.sink.fail(error));
+    for (const call of [...this.#running, ...this.#branches]) call?.cancel(error);
   }
 
-  #end(): void {
+  /** Hands on the answers; with the last the request is over. */
+  #answers(): ResponseSink {
+    const { sink } = this.#whole;
+    return {
+      send: (response, final) => {
+        if (final) this.#over(undefined, () => sink.send(response, true));
+        else if (!this.#ended) sink.send(response, false);
+      },
+      get room() {
+        return sink.room;
+      },
+      fail: (error) => this.#fail("OTHER", error),
+    };
+  }
+
+  #over(failure: FailureReason | undefined, tell: () => void): void {
+    if (this.#ended) return;
     this.#ended = true;
     this.#whole.call.onCancel(undefined);
+    this.#options.ends(failure);
+    tell();
   }
 }
-
-/** The reference tells of the sequence in every answer, also where there is none. */
-function sequenceParameters({ sequence }: InferenceRequest): Parameters {
-  return sequence
-    ? new Map<string, ParameterValue>([
-        ["sequence_id", sequence.id],
-        ["sequence_start", sequence.start],
-        ["sequence_end", sequence.end],
-      ])
-    : noSequence;
-}
-
-const noSequence: Parameters = new Map<string, ParameterValue>([
-  ["sequence_id", 0n],
-  ["sequence_start", false],
-  ["sequence_end", false],
-]);

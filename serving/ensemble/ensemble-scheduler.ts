@@ -1,3 +1,4 @@
+import { noParameters } from "../../protocol/parameters.ts";
 import { aboutRequest } from "../../protocol/request-label.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
 import type { Clock } from "../clock.ts";
@@ -5,8 +6,11 @@ import type { ModelStatisticsRecorder } from "../model-statistics.ts";
 import type { RunningVersion } from "../running-version.ts";
 import { refusal } from "../refusal.ts";
 import type { PendingRequest, Scheduler } from "../scheduler.ts";
+import type { FailureReason } from "../../telemetry/model-observation.ts";
 import { EnsembleRun } from "./ensemble-run.ts";
 import { type EnsemblePlan, planEnsemble } from "./plan.ts";
+import { sequenceParameters } from "./sequence-parameters.ts";
+import { StepTimes } from "./step-trace.ts";
 
 export interface EnsembleSchedulerOptions {
   readonly statistics: ModelStatisticsRecorder;
@@ -51,8 +55,23 @@ export class EnsembleScheduler implements Scheduler {
     const { outputs } = pending.request;
     const all = outputs.length === 0 || outputs.length === this.#model.config.output.length;
     const plan = all ? this.#wholePlan : this.#plan(outputs);
-    const done = (): void => this.#answered();
-    new EnsembleRun(pending, plan, { ...this.#options, model: this.#model, done }).start();
+    const times = new StepTimes();
+    const { clock } = this.#options;
+    const ends = (failure: FailureReason | undefined): void => {
+      this.#count(pending, times, failure);
+      this.#answered();
+    };
+    const { request } = pending;
+    const parameters = plan.steps.length > 0 ? sequenceParameters(request) : noParameters;
+    const options = { model: this.#model, clock, parameters, times, ends };
+    new EnsembleRun(pending, plan, options).start(request.inputs);
+  }
+
+  #count(pending: PendingRequest, times: StepTimes, failure: FailureReason | undefined): void {
+    const { statistics, clock } = this.#options;
+    const now = clock.now();
+    if (failure) statistics.failed(failure, now - pending.enqueuedAt);
+    else statistics.executed([pending], times, now);
   }
 
   stop(): Promise<void> {

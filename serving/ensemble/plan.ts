@@ -2,6 +2,7 @@ import type { RequestedOutput } from "../../protocol/inference.ts";
 import type { ModelConfig } from "../../protocol/model-config.ts";
 import type { Shape } from "../../protocol/shape.ts";
 import type { RunningVersion } from "../running-version.ts";
+import { isDecoupled } from "./is-decoupled.ts";
 
 /** An ensemble's tensor, by its place among all, and what somebody calls it. */
 export interface TensorLink {
@@ -23,9 +24,14 @@ export interface StepPlan {
   /** Those that anybody needs. */
   readonly outputs: readonly TensorLink[];
   readonly requested: readonly RequestedOutput[];
+  /** Of one that answers many times: what each of its responses goes on through. */
+  readonly behind?: EnsemblePlan;
 }
 
-/** The steps that make certain outputs of an ensemble, and who waits for each tensor. */
+/**
+ * The steps that make certain outputs of an ensemble, and who waits for each tensor. Where one of the steps answers many
+ * times the outputs are those of the plan behind it.
+ */
 export interface EnsemblePlan {
   readonly inputs: readonly TensorLink[];
   readonly outputs: readonly ShapedLink[];
@@ -56,24 +62,68 @@ export function planEnsemble(
     return place;
   };
   const inputs = config.input.map(({ name }) => ({ name, tensor: placeOf(name) }));
-  const steps = chosen.map((one, index) => stepPlan(one, index, needed, placeOf));
   const ends = config.output
     .filter(({ name }) => outputs.includes(name))
     .map(({ name, dims }) => ({ name, dims, tensor: placeOf(name) }));
+  return planSteps(chosen, inputs, { needed, placeOf, ends });
+}
+
+interface WholePlan {
+  /** All tensors that anybody needs. */
+  readonly needed: ReadonlySet<string>;
+  readonly placeOf: (tensor: string) => number;
+  readonly ends: readonly ShapedLink[];
+}
+
+function planSteps(
+  chosen: readonly BoundStep[],
+  inputs: readonly TensorLink[],
+  whole: WholePlan,
+): EnsemblePlan {
+  const { needed, placeOf, ends } = whole;
   const given = new Set(inputs.map(({ tensor }) => tensor));
+  const [before, behind] = apart(chosen, given, placeOf);
+  const steps = before.map((one, index): StepPlan => {
+    const plan = stepPlan(one, index, needed, placeOf);
+    const streams = isDecoupled(one.member.model.config);
+    return streams ? { ...plan, behind: planSteps(behind, plan.outputs, whole) } : plan;
+  });
   const waitsFor = steps.map(
     (step) => new Set(step.inputs.flatMap(({ tensor }) => (given.has(tensor) ? [] : tensor))),
   );
+  const places = [...new Set(steps.flatMap((step) => step.outputs.map(({ tensor }) => tensor)))];
+  const readers: (readonly StepPlan[])[] = [];
+  for (const tensor of places)
+    readers[tensor] = steps.filter(({ index }) => waitsFor[index]?.has(tensor));
   return {
     inputs,
     outputs: ends,
     steps,
     first: steps.filter(({ index }) => waitsFor[index]?.size === 0),
     missing: waitsFor.map(({ size }) => size),
-    readers: Array.from(tensors.values(), (tensor) =>
-      steps.filter(({ index }) => waitsFor[index]?.has(tensor)),
-    ),
+    readers,
   };
+}
+
+/** The steps that run once, with the one that answers many times, and those behind that. */
+function apart(
+  chosen: readonly BoundStep[],
+  given: ReadonlySet<number>,
+  placeOf: (tensor: string) => number,
+): readonly [before: readonly BoundStep[], behind: readonly BoundStep[]] {
+  const once = new Set(given);
+  const before = new Set<BoundStep>();
+  for (let found = -1; found !== before.size;) {
+    found = before.size;
+    for (const one of chosen) {
+      const { inputMap, outputMap } = one.step;
+      if (!Object.values(inputMap).every((tensor) => once.has(placeOf(tensor)))) continue;
+      before.add(one);
+      if (isDecoupled(one.member.model.config)) continue;
+      for (const tensor of Object.values(outputMap)) once.add(placeOf(tensor));
+    }
+  }
+  return [chosen.filter((one) => before.has(one)), chosen.filter((one) => !before.has(one))];
 }
 
 type Step = NonNullable<ModelConfig["ensembleScheduling"]>["step"][number];

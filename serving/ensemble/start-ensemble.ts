@@ -1,3 +1,5 @@
+import type { ModelConfig } from "../../protocol/model-config.ts";
+import { checkConfig } from "../../repository/config-check/check-config.ts";
 import { normaliseConfig } from "../../repository/complete-config.ts";
 import { systemClock } from "../clock.ts";
 import { ModelStatisticsRecorder } from "../model-statistics.ts";
@@ -5,6 +7,7 @@ import type { RunningVersion, VersionSource, VersionStatistics } from "../runnin
 import type { Scheduler } from "../scheduler.ts";
 import { bindMembers, type FindReady } from "./bind-members.ts";
 import { EnsembleScheduler } from "./ensemble-scheduler.ts";
+import { isDecoupled } from "./is-decoupled.ts";
 import type { VersionHolds } from "./version-holds.ts";
 
 /** Wraps the scheduler of a version, so that it answers with classes where requests ask for them. */
@@ -41,9 +44,12 @@ export async function startEnsemble(
   { find, holds, classifier, shareStatistics }: EnsembleOptions,
 ): Promise<RunningVersion> {
   const { name, version } = source;
-  const config = normaliseConfig(source.config, { gpuCount: 0 });
+  const normalised = normaliseConfig(source.config, { gpuCount: 0 });
   const classified = await classifier(source);
-  const members = bindMembers(config, find);
+  const members = bindMembers(normalised, find);
+  const config = withPolicy(normalised, members);
+  // Some settings are not for those that answer many times.
+  checkConfig(config, name);
   const model = { name, version, config };
   const own = new ModelStatisticsRecorder({ name, version, tags: config.metricTags });
   const shared = shareStatistics?.(source, { model, members }, own);
@@ -71,6 +77,12 @@ export async function startEnsemble(
       await shared?.end();
     },
   };
+}
+
+/** It answers as often as one of its models does. */
+function withPolicy(config: ModelConfig, members: readonly RunningVersion[]): ModelConfig {
+  const decoupled = isDecoupled(config) || members.some(({ model }) => isDecoupled(model.config));
+  return { ...config, modelTransactionPolicy: { decoupled } };
 }
 
 /** True for a version that is bound to exactly these. */

@@ -61,6 +61,7 @@ export class Ensembles {
   /** Keeps in the model's record why its load came to nothing before any version was tried. */
   refusal(name: string, message: string): InferenceError {
     this.#options.record(name).refused(message);
+    this.#options.environment.log.error(`ensemble cannot be loaded: ${message}`, { model: name });
     return loadFailed(name, `${message}\n`);
   }
 

@@ -1,5 +1,6 @@
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { RepositoryModel, RepositoryVersion } from "../../repository/repository-model.ts";
+import { isEnsemble } from "../../repository/platforms.ts";
 import { noVersionChosen } from "../../repository/version-policy.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { Slots } from "../../repository/slots.ts";
@@ -27,6 +28,7 @@ export async function loadVersions(
   if (model.versions.length === 0) {
     const { message } = noVersionChosen(model.name);
     record.refused(message);
+    environment.log.error(message, { model: model.name });
     throw loadFailed(model.name, `${message}\n`);
   }
   const serving = again ? [] : record.serving();
@@ -50,6 +52,23 @@ export async function loadVersions(
     ({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};\n`,
   );
   throw loadFailed(model.name, lines.join(""));
+}
+
+/**
+ * Opens versions that nobody may see yet and ends them again. Rejects with the reason that one of them cannot be served;
+ * what serves is not touched.
+ */
+export async function probeVersions(
+  model: RepositoryModel,
+  environment: LoadEnvironment,
+): Promise<void> {
+  const probe = async (wanted: RepositoryVersion): Promise<void> => {
+    // What was uploaded is checked as it is fetched, and ensembles are opened without that.
+    if (isEnsemble(model.config)) await (await wanted.fetch()).release();
+    const { running } = await loadVersion(model, wanted, environment);
+    running.close().catch((err: unknown) => environment.log.error("a probe did not end", { err }));
+  };
+  for (const wanted of model.versions) await environment.slots.run(() => probe(wanted));
 }
 
 interface FailedVersion {
@@ -85,7 +104,7 @@ async function attempt(
 }
 
 async function loadVersion(
-  { name, config, files }: RepositoryModel,
+  { name, config, files, staged }: RepositoryModel,
   wanted: RepositoryVersion,
   { startVersion }: LoadEnvironment,
 ): Promise<LoadedVersion> {
@@ -96,6 +115,7 @@ async function loadVersion(
     config,
     fingerprint,
     ...(files && { files }),
+    ...(staged !== undefined && { staged }),
     digest,
     fetch: (options) => wanted.fetch(options),
   });

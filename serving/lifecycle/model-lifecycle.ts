@@ -17,7 +17,8 @@ import { Ensembles } from "./ensembles.ts";
 import { findVersion } from "./find-version.ts";
 import { indexLines } from "./index-lines.ts";
 import { Slots } from "../../repository/slots.ts";
-import type { LoadEnvironment } from "./load-versions.ts";
+import type { RepositoryModel } from "../../repository/repository-model.ts";
+import { type LoadEnvironment, probeVersions } from "./load-versions.ts";
 import { ModelLoader } from "./model-loader.ts";
 import { type LoadedVersion, ModelRecord } from "./model-record.ts";
 import type { RunningVersion, StartVersion } from "../running-version.ts";
@@ -38,6 +39,8 @@ export interface LifecycleOptions {
   readonly classifier: Classifier;
   /** Puts a cache in front of those versions that want one. */
   readonly caching?: Pick<ResponseCaching, "cached"> | undefined;
+  /** Told of each change in poll mode, when it has been followed. @param cause why it could not be */
+  readonly followed?: (change: "model.load" | "model.unload", name: string, cause: unknown) => void;
   /** Where other processes run the same ensembles. */
   readonly shareStatistics?: StatisticsSharing;
 }
@@ -60,6 +63,7 @@ export class ModelLifecycle {
   readonly #records = new Map<string, ModelRecord>();
   readonly #ensembles: Ensembles;
   readonly #loader: ModelLoader;
+  readonly #environment: LoadEnvironment;
   /** Models that somebody asked for, and not only as a part of an ensemble. */
   readonly #asked = new Set<string>();
   readonly #holds = new VersionHolds();
@@ -79,7 +83,7 @@ export class ModelLifecycle {
       this.#records.get(name)?.ready(version);
     const { classifier, shareStatistics } = options;
     const ofEnsembles = { find, holds: this.#holds, classifier, shareStatistics };
-    const environment: LoadEnvironment = {
+    const environment: LoadEnvironment = (this.#environment = {
       startVersion: async (source) => {
         this.#checkOpen(); // it may have waited long for its slot
         const running = isEnsemble(source.config)
@@ -89,7 +93,7 @@ export class ModelLifecycle {
       },
       slots: new Slots(options.loadThreadCount),
       log,
-    };
+    });
     const shared = {
       environment,
       find,
@@ -162,6 +166,17 @@ export class ModelLifecycle {
     await this.#load(name, options);
   }
 
+  /** The same in every mode, for a model whose files have changed. */
+  async activate(name: string): Promise<void> {
+    checkModelName(name);
+    await this.#load(name, {});
+  }
+
+  /** Opens what nobody may see yet, and ends it again; rejects with the reason that it cannot be served. */
+  probe(model: RepositoryModel): Promise<void> {
+    return probeVersions(model, this.#environment);
+  }
+
   /** Resolves when no new request reaches the model; what it has taken it still answers. */
   async unload(name: string, options: UnloadOptions): Promise<void> {
     this.#checkExplicit();
@@ -194,11 +209,21 @@ export class ModelLifecycle {
 
   /** Returns at once, so that a model which takes long to load does not hide what happens to the others. */
   #follow({ changed, removed }: RepositoryChanges): void {
-    for (const name of changed) this.#load(name, {}).catch(ignore);
-    for (const name of removed)
+    const { followed = ignore } = this.#options;
+    for (const name of changed) {
+      this.#load(name, {}).then(
+        () => followed("model.load", name, undefined),
+        (cause: unknown) => followed("model.load", name, cause),
+      );
+    }
+    for (const name of removed) {
       this.#control(name, () => this.#unload(name))
         .then(() => this.#ensembles.align())
-        .catch(ignore);
+        .then(
+          () => followed("model.unload", name, undefined),
+          (cause: unknown) => followed("model.unload", name, cause),
+        );
+    }
   }
 
   #control<T>(name: string, task: () => Promise<T>): Promise<T> {

@@ -1,10 +1,10 @@
 import type { LoadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { checkConfig } from "../../repository/config-check/check-config.ts";
 import type { ModelRepository } from "../../repository/model-repository.ts";
 import { isEnsemble } from "../../repository/platforms.ts";
 import type { RepositoryModel } from "../../repository/repository-model.ts";
 import { type LoadErrors, memberNames } from "../ensemble/bind-members.ts";
-import { checkEnsembleConfig } from "../ensemble/check-config.ts";
 import type { Ensembles, EnsemblesOptions } from "./ensembles.ts";
 import { LoadRound } from "./load-round.ts";
 import { loadVersions } from "./load-versions.ts";
@@ -80,7 +80,7 @@ export class ModelLoader {
     const { repository, environment } = this.#options;
     try {
       const model = await repository.read(name, options);
-      if (isEnsemble(model.config)) checkEnsembleConfig(model.config);
+      if (isEnsemble(model.config)) checkConfig(model.config, name);
       return model;
     } catch (cause) {
       const { message } = InferenceError.from(cause);

@@ -58,7 +58,7 @@ describe("ModelStatisticsRecorder", () => {
     });
     expect(statistics.observe()).toMatchObject({
       success: 2,
-      cache: { hits: 1, hitMicroseconds: 20, misses: 1, missMicroseconds: 30 },
+      cache: { hits: 1, hit: { microseconds: 20 }, misses: 1, miss: { microseconds: 30 } },
     });
   });
 

@@ -4,13 +4,15 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse, StreamedResponse } from "../../protocol/inference.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import { ResponseStream } from "../../serving/response-stream.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 
 const mebibyte = 1024 * 1024;
 
 function stream() {
   const call = new Call(anonymous, 0);
-  const responses = new ResponseStream(call);
-  return { call, responses, reader: responses[Symbol.asyncIterator]() };
+  const clock = new FakeClock();
+  const responses = new ResponseStream(call, clock);
+  return { call, clock, responses, reader: responses[Symbol.asyncIterator]() };
 }
 
 /** A response with so many bytes. */
@@ -34,6 +36,30 @@ function isOpen(promise: Promise<unknown> | undefined): Promise<boolean> {
 }
 
 describe("ResponseStream", () => {
+  it("gives up a reader who takes nothing while others wait for it", async () => {
+    const { call, clock, responses, reader } = stream();
+    const minutes = 60_000;
+    for (const id of ["a", "b", "c", "d"]) responses.send(response(id, mebibyte), false);
+    await clock.advance(4 * minutes);
+    await reader.next();
+    await reader.next();
+    await clock.advance(4 * minutes);
+    expect(call.cancelled).toBeUndefined();
+    await clock.advance(1 * minutes);
+    expect(call.cancelled?.message).toContain("given none read for 300 s");
+    for (let i = 0; i < 2; i++) await reader.next();
+    await expect(reader.next()).rejects.toThrow("none read for 300 s");
+    expect(clock.timers).toBe(0);
+  });
+
+  it("waits for no reader who has read enough", async () => {
+    const { clock, responses, reader } = stream();
+    for (const id of ["a", "b", "c"]) responses.send(response(id, mebibyte / 2), false);
+    expect(clock.timers).toBe(1);
+    for (let i = 0; i < 3; i++) await reader.next();
+    expect(clock.timers).toBe(0);
+  });
+
   it("gives what came before the reader and what comes while it waits, and ends without a last one", async () => {
     const { responses, reader } = stream();
     responses.send(response("a"), false);

@@ -17,7 +17,9 @@ describe("sumCounters", () => {
       success: { count: 5 },
       cacheHit: { count: 5, nanoseconds: 5000 },
     });
-    expect(observation).toMatchObject({ success: 5, cache: { hits: 5, hitMicroseconds: 5 } });
+    expect(observation).toMatchObject({ success: 5, cache: { hits: 5 } });
+    expect(observation.cache?.hit).toMatchObject({ microseconds: 5 });
+    expect(observation.cache?.hit.cumulative[0]).toBe(5);
     expect(sumCounters(counted(undefined), [counted(undefined)]).observation).not.toHaveProperty(
       "cache",
     );

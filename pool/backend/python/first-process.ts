@@ -39,7 +39,7 @@ export async function startFirstProcess(
         const own = take() ?? (await PythonLink.open(settings, options));
         await own.initialize(model, identityOf(model, placement), {
           executed: (timings) => instance.executed(timings),
-          gone: () => instance.gone(),
+          gone: (error, unbegun) => instance.gone(error, unbegun),
         });
         return own;
       };

@@ -6,6 +6,7 @@ import type { RunningInstance } from "../../instance/instance-group.ts";
 import type { ModelInstance } from "../../instance/model-instance.ts";
 import { Pace } from "../../instance/pace.ts";
 import { Restarts } from "../../instance/restarts.ts";
+import type { UnbegunExecution } from "./executions.ts";
 import type { PythonLink } from "./link.ts";
 
 /** Requests that one instance goes on to answer after `execute` has returned. */
@@ -24,8 +25,8 @@ export interface PythonInstanceOptions {
 }
 
 /**
- * A model instance in a Python process of its own. When the process ends, what it had fails and another one is started,
- * later and later while that keeps failing.
+ * A model instance in a Python process of its own. When the process ends, what it had begun fails and another one is
+ * started, later and later while that keeps failing; it gets what the last one had not begun.
  */
 export class PythonInstance implements RunningInstance {
   readonly name: string;
@@ -35,6 +36,8 @@ export class PythonInstance implements RunningInstance {
   readonly #pace = new Pace();
   #link: PythonLink | undefined;
   #prepared = false;
+  /** What the last process had not begun. */
+  #unbegun: readonly UnbegunExecution[] = [];
 
   private constructor(options: PythonInstanceOptions) {
     this.name = options.name;
@@ -63,6 +66,14 @@ export class PythonInstance implements RunningInstance {
     this.#link = link;
     await this.#options.prepare?.(this);
     this.#prepared = true;
+    for (const { requests, resolve, reject } of this.#takeUnbegun())
+      link.execute(requests).then(resolve, reject);
+  }
+
+  #takeUnbegun(): readonly UnbegunExecution[] {
+    const unbegun = this.#unbegun;
+    this.#unbegun = [];
+    return unbegun;
   }
 
   get alive(): boolean {
@@ -83,8 +94,12 @@ export class PythonInstance implements RunningInstance {
 
   async execute(requests: readonly PendingRequest[]): Promise<ExecutionTimings> {
     if (this.#link) return this.#link.execute(requests);
+    throw this.#restarting();
+  }
+
+  #restarting(): InferenceError {
     const text = `model '${this.#options.modelName}': instance '${this.name}' is being restarted`;
-    throw new InferenceError(StatusCode.Unavailable, text);
+    return new InferenceError(StatusCode.Unavailable, text);
   }
 
   /** The process has returned from an execution. */
@@ -95,10 +110,15 @@ export class PythonInstance implements RunningInstance {
   }
 
   /** The process has ended without being told to. */
-  gone(): void {
+  gone(error: InferenceError, unbegun: readonly UnbegunExecution[]): void {
     this.#link = undefined;
-    // While it is prepared, that fails, too, and tells of it.
-    if (this.#prepared) this.#restarts.later();
+    if (this.#prepared) {
+      this.#unbegun = unbegun;
+      this.#restarts.later();
+    } else {
+      // What prepares it fails, and tells of it.
+      for (const { reject } of unbegun) reject(error);
+    }
     this.#prepared = false;
   }
 
@@ -109,14 +129,21 @@ export class PythonInstance implements RunningInstance {
     } catch {
       const link = this.#link;
       this.#link = undefined;
+      this.#failUnbegun();
       await link?.close();
       this.#restarts.later();
     }
   }
 
+  /** It may take long until there is a process: whoever has waited may ask another instance. */
+  #failUnbegun(): void {
+    for (const { reject } of this.#takeUnbegun()) reject(this.#restarting());
+  }
+
   /** Ends the process; what still runs is given up. */
   async close(): Promise<void> {
     this.#restarts.end();
+    this.#failUnbegun();
     const link = this.#link;
     this.#link = undefined;
     await link?.close();

@@ -1,3 +1,7 @@
+import type { FetchedVersion } from "../../fetched-version.ts";
+import type { PythonOptions } from "./options.ts";
+import { pythonOf } from "./python-of.ts";
+
 /** Which model a process runs, and with what. */
 export interface LinkSettings {
   readonly modelName: string;
@@ -20,4 +24,22 @@ export interface InstanceIdentity {
   readonly deviceId: number;
   /** JSON, as a model reads it. */
   readonly config: string;
+}
+
+/** @param fileName of the model, below the folder of the version; that it is there, others have seen */
+export async function linkSettings(
+  { name, version, config, modelDirectory, versionDirectory }: FetchedVersion,
+  fileName: string,
+  options: PythonOptions,
+): Promise<LinkSettings> {
+  const { python, environment } = await pythonOf(config, modelDirectory, options);
+  return {
+    modelName: name,
+    modelVersion: version,
+    modelDirectory,
+    versionDirectory,
+    fileName,
+    python,
+    environment,
+  };
 }

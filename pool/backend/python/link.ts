@@ -1,8 +1,9 @@
+import { anonymous } from "../../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type { ServedModel } from "../../../protocol/served-model.ts";
 import type { ExecutionTimings } from "../../../serving/model-statistics.ts";
 import type { PendingRequest } from "../../../serving/scheduler.ts";
-import { Executions } from "./executions.ts";
+import { Executions, type UnbegunExecution } from "./executions.ts";
 import type { Frame } from "./frame.ts";
 import { HeadReader } from "./head-reader.ts";
 import type { InstanceIdentity, LinkSettings } from "./link-settings.ts";
@@ -23,8 +24,8 @@ import { watchProcess } from "./watch.ts";
 export interface LinkListener {
   /** An execution is over, and there may be room for another one. */
   executed(timings: ExecutionTimings): void;
-  /** The process has ended without being told to. */
-  gone(error: InferenceError): void;
+  /** The process has ended without being told to. @param unbegun is the listener's from now on */
+  gone(error: InferenceError, unbegun: readonly UnbegunExecution[]): void;
 }
 
 /** One life of one Python process, seen from the server: how it starts, what it is given, and why it ends. */
@@ -41,8 +42,6 @@ export class PythonLink {
   #inputReshape: Reshape = (tensor) => tensor;
   #identity: InstanceIdentity | undefined;
   #listener: LinkListener | undefined;
-  /** When the execution began that goes on now. */
-  #busySince = Infinity;
   #closing = false;
 
   private constructor(settings: LinkSettings, options: PythonOptions) {
@@ -66,7 +65,11 @@ export class PythonLink {
       send,
     });
     this.#start = new StartSteps(this.#process, options.startTimeoutMilliseconds);
-    this.#stopWatching = watchProcess(this.#process, options, () => this.#busySince);
+    this.#stopWatching = watchProcess(
+      this.#process,
+      options,
+      () => this.#executions?.busySince ?? Infinity,
+    );
   }
 
   /** Starts a process and has it import the model; rejects with the reason that it could not be. */
@@ -152,7 +155,6 @@ export class PythonLink {
       payloads.push(...encoded.payloads);
       return requestHead(own, pending, encoded.head);
     });
-    if (executions.running === 1) this.#busySince = performance.now();
     this.#process.send(`["execute",${number},[${heads.join(",")}]]`, payloads);
     return done;
   }
@@ -190,9 +192,9 @@ export class PythonLink {
     });
     const computeOutputNanoseconds = fields.count();
     const timings = { computeInputNanoseconds, computeInferNanoseconds, computeOutputNanoseconds };
-    if (error === undefined) this.#executions?.returned(number, timings, responses);
+    const again = fields.done ? [] : fields.each((one) => one.count());
+    if (error === undefined) this.#executions?.returned(number, timings, responses, again);
     else this.#executions?.failed(number, timings, this.#executionFailed(error));
-    this.#busySince = this.running > 0 ? performance.now() : Infinity;
     this.#listener?.executed(timings);
   }
 
@@ -211,20 +213,24 @@ export class PythonLink {
   #called(fields: HeadReader, tensors: TensorReader): void {
     const number = fields.count();
     const decoupled = fields.boolean();
-    const callers = (fields.boolean() && this.#executions?.callers) || [];
-    this.#calls.begin(number, decoupled, readModelRequest(fields.list(), tensors), callers);
+    const waits = fields.boolean();
+    const request = readModelRequest(fields.list(), tensors);
+    this.#calls.begin(number, decoupled, request, {
+      principal: this.#executions?.principal(waits) ?? anonymous,
+      callers: (waits && this.#executions?.callers) || [],
+    });
   }
 
   #ended(cause: string): void {
     this.#stopWatching();
-    this.#busySince = Infinity;
     this.#calls.close();
     this.#questions.close();
     closeSharedMemory(this.#memory);
     this.#start.ended(cause, this.#log.lastComplaint);
     const error = this.#died(cause);
+    const unbegun = this.#closing ? [] : (this.#executions?.takeUnbegun() ?? []);
     this.#executions?.failAll(error);
-    if (!this.#closing) this.#listener?.gone(error);
+    if (!this.#closing) this.#listener?.gone(error, unbegun);
   }
 
   #died(cause: string): InferenceError {

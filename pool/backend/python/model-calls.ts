@@ -1,4 +1,4 @@
-import { anonymous, Call, type WaitingExecution } from "../../../protocol/call.ts";
+import { Call } from "../../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import type {
   InferenceRequest,
@@ -26,6 +26,9 @@ export interface ModelCallsOptions {
   readonly send: (head: string, payloads?: readonly Uint8Array[]) => void;
 }
 
+/** On whose behalf a model calls, and which executions wait for the answer. */
+export type CallOrigin = Pick<Call, "principal" | "callers">;
+
 /** Requests that one model makes of others: runs each and sends its responses back to the process. */
 export class ModelCalls {
   readonly #options: ModelCallsOptions;
@@ -40,18 +43,14 @@ export class ModelCalls {
     return this.#open.size > 0;
   }
 
-  /**
-   * Takes over the call of that number; what goes wrong is answered, too.
-   *
-   * @param callers the executions that wait for it
-   */
+  /** Takes over the call of that number; what goes wrong is answered, too. */
   begin(
     number: number,
     decoupled: boolean,
     { request, traceparent }: ModelRequest,
-    callers: readonly WaitingExecution[],
+    { principal, callers }: CallOrigin,
   ): void {
-    const call = new Call(anonymous, performance.now(), traceparent);
+    const call = new Call(principal, performance.now(), traceparent);
     call.callers = callers;
     const sink = this.#sink(number);
     const refusal = this.#refusal(callers);
@@ -78,7 +77,7 @@ export class ModelCalls {
     this.#open.clear();
   }
 
-  #refusal(callers: readonly WaitingExecution[]): InferenceError | undefined {
+  #refusal(callers: Call["callers"]): InferenceError | undefined {
     if (this.#open.size >= maxOpenCalls) {
       const text = `more than ${maxOpenCalls} calls of other models are open`;
       return new InferenceError(StatusCode.Unavailable, text);

@@ -11,10 +11,9 @@ import { checkOnnx } from "../check-onnx.ts";
 import { completeOnnx, type CompleteOptions } from "../complete-onnx.ts";
 import type { Framework } from "./frameworks.ts";
 import { configJson, startFirstProcess } from "./first-process.ts";
-import type { LinkSettings } from "./link-settings.ts";
+import { type LinkSettings, linkSettings } from "./link-settings.ts";
 import type { PythonLink } from "./link.ts";
 import type { PythonOptions } from "./options.ts";
-import { pythonOf } from "./python-of.ts";
 
 /** Opens a model file that a framework runs in Python: what the file tells of its tensors completes the config. */
 export async function openFramework(
@@ -22,7 +21,7 @@ export async function openFramework(
   framework: Framework,
   { defaultMaxBatchSize, ...options }: PythonOptions & CompleteOptions,
 ): Promise<OpenedModel> {
-  const settings = await linkSettings(source, framework, options);
+  const settings = await settingsOf(source, framework, options);
   const { link, starter, release } = await startFirstProcess(settings, options);
   const finding = await describe(link, source.config);
   return {
@@ -61,26 +60,17 @@ function checkTensors(config: ModelConfig, finding: GraphFinding | undefined): v
   checkSequenceTensors(config, finding);
 }
 
-async function linkSettings(
-  { name, version, config, modelDirectory, versionDirectory }: FetchedVersion,
+async function settingsOf(
+  source: FetchedVersion,
   framework: Framework,
   options: PythonOptions,
 ): Promise<LinkSettings> {
+  const { name, config, versionDirectory } = source;
   const fileName = config.defaultModelFilename;
   const file = path.resolve(versionDirectory, fileName);
   if (!file.startsWith(path.resolve(versionDirectory) + path.sep) || !existsSync(file)) {
     const text = `unable to find '${fileName}' for model '${name}'`;
     throw new InferenceError(StatusCode.NotFound, text);
   }
-  const { python, environment } = await pythonOf(config, modelDirectory, options);
-  return {
-    modelName: name,
-    modelVersion: version,
-    modelDirectory,
-    versionDirectory,
-    fileName,
-    framework,
-    python,
-    environment,
-  };
+  return { ...(await linkSettings(source, fileName, options)), framework };
 }

@@ -5,16 +5,15 @@ import type { FetchedVersion } from "../../fetched-version.ts";
 import type { OpenedModel } from "../../opened-model.ts";
 import { isFile } from "../model-file.ts";
 import { configJson, startFirstProcess } from "./first-process.ts";
-import type { LinkSettings } from "./link-settings.ts";
+import { type LinkSettings, linkSettings } from "./link-settings.ts";
 import type { PythonOptions } from "./options.ts";
-import { pythonOf } from "./python-of.ts";
 
 /** Opens a Python model: a process imports it and completes the config. */
 export async function openPython(
   source: FetchedVersion,
   options: PythonOptions,
 ): Promise<OpenedModel> {
-  const settings = await linkSettings(source, options);
+  const settings = await settingsOf(source, options);
   const { link, starter, release } = await startFirstProcess(settings, options);
   return {
     async complete(config) {
@@ -28,10 +27,8 @@ export async function openPython(
   };
 }
 
-async function linkSettings(
-  { name, version, config, modelDirectory, versionDirectory }: FetchedVersion,
-  options: PythonOptions,
-): Promise<LinkSettings> {
+async function settingsOf(source: FetchedVersion, options: PythonOptions): Promise<LinkSettings> {
+  const { name, config, versionDirectory } = source;
   const fileName = config.defaultModelFilename || "model.py";
   if (path.basename(fileName) !== fileName || !fileName.endsWith(".py"))
     throw new InferenceError(
@@ -43,14 +40,5 @@ async function linkSettings(
       StatusCode.NotFound,
       `unable to find '${fileName}' for model '${name}'`,
     );
-  const { python, environment } = await pythonOf(config, modelDirectory, options);
-  return {
-    modelName: name,
-    modelVersion: version,
-    modelDirectory,
-    versionDirectory,
-    fileName,
-    python,
-    environment,
-  };
+  return linkSettings(source, fileName, options);
 }

@@ -36,13 +36,18 @@ class Execution:
             for request in requests:
                 request.get_response_sender().close()
         executed = now()
+        again = []
+        for index, request in enumerate(requests if error is None else ()):
+            if request.is_rescheduled():
+                request.get_response_sender().close()
+                again.append(index)
         encoded, payloads = [], []
         try:
             encoded, payloads = self._encoded(requests, responses)
         except Exception as exception:
             error, encoded, payloads = describe(exception, self._directory), [], []
         self._connection.send(
-            ["executed", number, ready - began, executed - ready, error, encoded, now() - executed], payloads
+            ["executed", number, ready - began, executed - ready, error, encoded, now() - executed, again], payloads
         )
 
     def _requests(self, heads, buffer, offset):
@@ -88,6 +93,11 @@ class Execution:
                 f"InferenceRequest(s) size is:{len(requests)}, and InferenceResponse(s) size is:{len(responses)}\n"
             )
         for request, response in zip(requests, responses):
+            if request.is_rescheduled() and response is not None:
+                raise ContractError(
+                    "Expected a None object in the execute function return list for reschduled request, "
+                    f"found type '{type(response)}'."
+                )
             if response is None:
                 continue
             if not isinstance(response, InferenceResponse):

@@ -8,6 +8,9 @@ from .responses import checked_parameters, encoded_parameters, exact, parameters
 from .tensors import Tensor
 
 
+RESCHEDULE = 2
+
+
 class PreferredMemory:
     """Where outputs of another model should lie. Here they always lie in the main memory."""
 
@@ -31,7 +34,7 @@ class InferenceRequest:
 
     __slots__ = (
         "_id", "_correlation_id", "_inputs", "_outputs", "_model", "_version",
-        "_flags", "_timeout", "_trace", "_parameters", "_sender",
+        "_flags", "_timeout", "_trace", "_parameters", "_sender", "_again",
     )  # fmt: skip
 
     def __init__(
@@ -57,7 +60,7 @@ class InferenceRequest:
         self._model, self._version = model_name, model_version
         self._flags, self._timeout, self._trace = flags, timeout, trace or InferenceTrace()
         self._parameters = checked_parameters(parameters)
-        self._sender = None
+        self._sender, self._again = None, False
         subject = f"for request with id '{request_id}' and model name '{model_name}' should not be empty."
         if any(tensor is None for tensor in self._inputs):
             raise TritonModelException(f"Input tensor {subject}")
@@ -73,6 +76,7 @@ class InferenceRequest:
         _, request._id, request._correlation_id, request._flags, request._timeout, request._parameters, trace, _, _ = head
         request._inputs, request._outputs, request._sender = inputs, outputs, sender
         request._model, request._version, request._trace = "", -1, trace
+        request._again = False
         return request
 
     def inputs(self):
@@ -115,8 +119,11 @@ class InferenceRequest:
         return self._sender is not None and self._sender.is_cancelled()
 
     def set_release_flags(self, flags):
-        if flags != 1:
-            raise TritonModelException("request rescheduling is not available in this version of tidepool")
+        """With `TRITONSERVER_REQUEST_RELEASE_RESCHEDULE` the model is given the request again after `execute`."""
+        self._again = flags == RESCHEDULE
+
+    def is_rescheduled(self):
+        return self._again
 
     def exec(self, decoupled=False):
         """Has another model answer the request, and waits: one response, or an iterator over all of them."""

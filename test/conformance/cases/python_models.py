@@ -159,6 +159,41 @@ def decoupled(server):
     return {name: stream(server, "py_decoupled", {"ORDER": np.array([json.dumps(order)], dtype=object)}, count) for name, (order, count) in ORDERS.items()}
 
 
+@case("a Python model gets a request again until it answers")
+def iterative(server):
+    def turns(count, **options):
+        arrays = {"TURNS": np.array([[count]], np.int32)}
+        return said(attempt(server.grpc.infer, "py_iterative", tensors(grpc_client, arrays), **options))
+
+    with ThreadPoolExecutor() as threads:
+        together = list(threads.map(lambda count: turns(count, request_id=str(count)), [5, 1, 3]))
+    return [
+        turns(1),
+        turns(3, request_id="three", timeout=9_000_000),
+        turns(2, sequence_id=70, sequence_start=True),
+        turns(1, sequence_id=71),
+        turns(-1)["error"].split(" found type")[0],
+        together,
+    ]
+
+
+@case("a decoupled Python model gets a request again, and answers each time")
+def iterative_stream(server):
+    return stream(server, "py_iterative_stream", {"TURNS": np.array([[3]], np.int32)}, 4)
+
+
+@case("an ensemble answers as often as a decoupled Python model in it")
+def decoupled_chain(server):
+    def numbers(count, answers):
+        order = {"ORDER": np.array([json.dumps({"count": count})], dtype=object)}
+        # Which answer is the last one the reference knows only when it is late with it.
+        found = stream(server, "py_chain", order, answers)
+        return [one if isinstance(one, dict) else [one[0], {**one[1], "triton_final_response": ""}] for one in found]
+
+    policy = server.get("/v2/models/py_chain/config")["body"]["model_transaction_policy"]
+    return [policy, numbers(2, 2), numbers(0, 1), numbers(5, 4)]
+
+
 @case("a decoupled Python model is refused where there is one answer")
 def decoupled_refused(server):
     arrays = {"ORDER": np.array(['{"count": 1}'], dtype=object)}

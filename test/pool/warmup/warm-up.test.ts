@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ModelInstance } from "../../../pool/instance/model-instance.ts";
 import type { WarmupSample } from "../../../pool/warmup/read-warmup.ts";
-import { warmUp } from "../../../pool/warmup/warm-up.ts";
+import { warmUp, type WarmupOptions } from "../../../pool/warmup/warm-up.ts";
 import { InferenceError, StatusCode } from "../../../protocol/error.ts";
 import { ModelStatisticsRecorder } from "../../../serving/model-statistics.ts";
-import { FakeClock } from "../../helpers/fake-clock.ts";
+import { FakeClock, turn } from "../../helpers/fake-clock.ts";
 import { HandHeldInstances } from "../../helpers/hand-held-instances.ts";
 import { InstantInstances } from "../../helpers/instant-instances.ts";
 import { requestFor } from "../../helpers/requests.ts";
@@ -20,10 +20,11 @@ function sample(name: string, batchSize: number, count: number): WarmupSample {
   return { name, request: requestFor(model, [1, 4], { id: name }), batchSize, count };
 }
 
-function options(): { statistics: ModelStatisticsRecorder; clock: FakeClock } {
+function options(): WarmupOptions & { readonly clock: FakeClock } {
   return {
     statistics: new ModelStatisticsRecorder({ ...model, tags: {} }),
     clock: new FakeClock(),
+    timeLimitMilliseconds: 5000,
   };
 }
 
@@ -84,6 +85,19 @@ describe("warmUp", () => {
     };
     await expect(warmUp(instance, [sample("s", 4, 1)], options())).rejects.toThrow(
       "failed to run warmup sample 's': error 0; error 1; ",
+    );
+  });
+
+  it("ends when its time is over, with the name of the sample that is run then", async () => {
+    const group = new HandHeldInstances();
+    const given = options();
+    const warm = warmUp(only(group), [sample("slow", 1, 9)], given);
+    group.executions[0]?.finish();
+    await turn();
+    expect(group.ran).toEqual(["slow", "slow"]);
+    void given.clock.advance(5000);
+    await expect(warm).rejects.toThrow(
+      "failed to run warmup sample 'slow': all samples took longer than --warmup-timeout-secs (5 s); ",
     );
   });
 

@@ -47,6 +47,15 @@ export class HeldMember implements Scheduler {
     sink.send(this.#response(outputs, shape), true);
   }
 
+  /** The same for one that answers many times. */
+  respond(
+    outputs: Readonly<Record<string, number>>,
+    final: boolean,
+    pending: PendingRequest = this.last,
+  ): void {
+    pending.sink.send(this.#response(outputs, [1, 1]), final);
+  }
+
   #response(outputs: Readonly<Record<string, number>>, shape: Shape): InferenceResponse {
     const { model } = this.version;
     return {

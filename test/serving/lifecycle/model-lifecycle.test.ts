@@ -169,6 +169,7 @@ describe("ModelLifecycle loading", () => {
       message: `load failed for model 'm': ${text}\n`,
     });
     expect(await stand.index("m")).toEqual([{ name: "m", state: "UNAVAILABLE", reason: text }]);
+    expect(stand.log.errors).toContainEqual([text, { model: "m" }]);
   });
 
   it("says why a config cannot be used", async () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Executions } from "../../../../pool/backend/python/executions.ts";
+import { instancesId } from "../../../../pool/instance/instances-id.ts";
+import { anonymous } from "../../../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../../../protocol/error.ts";
 import { noParameters } from "../../../../protocol/parameters.ts";
 import { StepTimes, StepTrace } from "../../../../serving/ensemble/step-trace.ts";
@@ -26,6 +28,12 @@ const broken = new InferenceError(StatusCode.Internal, "broken");
 
 function request(id: string): SentRequest {
   return pendingRequest(requestFor(model, [1, 4], { id }));
+}
+
+function of(tenant: string): SentRequest {
+  const sent = request(tenant);
+  sent.call.principal = { name: tenant, tenant };
+  return sent;
 }
 
 const more = { response: answer, final: false, bytes: 0 };
@@ -161,18 +169,73 @@ describe("Executions", () => {
     expect(a.sink.ended).toBe(true);
   });
 
+  it("tells one that is answered while the execution goes on what it has taken until then", () => {
+    const executions = opened();
+    const a = request("a");
+    const times = new StepTimes();
+    a.call.trace = new StepTrace(times, undefined);
+    const { requestNumbers } = executions.begin([a]);
+    const began = performance.now();
+    while (performance.now() < began + 2);
+    executions.respond(requestNumbers[0] ?? -1, last);
+    expect(times.computeInferNanoseconds).toBeGreaterThan(2e6);
+    expect(a.sink.ended).toBe(true);
+  });
+
   it("knows who waits for what its model asks of others", () => {
     const executions = opened();
-    const outer = { model: servedModel("outer", {}), depth: 1 };
+    const outer = { id: "1", instances: "i", modelName: "outer", modelVersion: "1", depth: 1 };
     const [a, b] = [request("a"), request("b")];
     a.call.callers = [outer];
-    b.call.callers = [outer];
+    // As it comes from another process.
+    b.call.callers = [{ ...outer }];
     const { number } = executions.begin([a, b]);
     executions.begin([request("c")]);
-    const own = { model, depth: 2 };
-    expect(executions.callers).toEqual([outer, own]);
+    const own = { instances: instancesId(model), modelName: "m", modelVersion: "1" };
+    const [first, second] = executions.callers;
+    expect([first, second]).toEqual([outer, { ...own, id: expect.any(String), depth: 2 }]);
+    expect(executions.callers).toEqual([first, second]);
     executions.returned(number, timings, []);
-    expect(executions.callers).toEqual([{ model, depth: 1 }]);
+    const [next] = executions.callers;
+    expect(next).toEqual({ ...own, id: expect.any(String), depth: 1 });
+    expect(next?.id).not.toBe(second?.id);
+  });
+
+  it("knows on whose behalf its model asks others", () => {
+    const executions = opened();
+    const { number } = executions.begin([of("a"), of("a")]);
+    expect(executions.principal(true).tenant).toBe("a");
+    executions.begin([of("b")]);
+    expect([executions.principal(true).tenant, executions.principal(false)]).toEqual([
+      "a",
+      anonymous,
+    ]);
+    executions.returned(number, timings, [
+      [0, answer],
+      [1, answer],
+    ]);
+    expect([executions.principal(true).tenant, executions.principal(false).tenant]).toEqual([
+      "b",
+      "b",
+    ]);
+    const mixed = opened();
+    mixed.begin([of("a"), of("b")]);
+    expect(mixed.principal(true)).toBe(anonymous);
+  });
+
+  it("gives back what the process has not begun, as it was", async () => {
+    const executions = opened();
+    const going = executions.begin([request("a")]);
+    const [b, c] = [request("b"), request("c")];
+    const waiting = executions.begin([b, c]);
+    const unbegun = executions.takeUnbegun();
+    expect(unbegun.map(({ requests }) => requests)).toEqual([[b, c]]);
+    expect([executions.running, executions.open]).toEqual([1, 1]);
+    executions.failAll(broken);
+    await expect(going.done).rejects.toBe(broken);
+    expect([b.sink.error, c.sink.error]).toEqual([undefined, undefined]);
+    unbegun[0]?.resolve(timings);
+    expect(await waiting.done).toBe(timings);
   });
 
   it("fails everything when the process is gone", async () => {
