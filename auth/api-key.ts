@@ -1,4 +1,5 @@
 import { hash, randomBytes } from "node:crypto";
+import { keyPrefix } from "../protocol/credentials.ts";
 
 /** A key as its holder has it: shown once, and never kept. */
 export interface ApiKey {
@@ -8,19 +9,9 @@ export interface ApiKey {
   readonly id: string;
 }
 
-const pattern = /^tp_(?<id>[0-9a-f]{12})_[\w-]{43}$/u;
-
-/** What every key begins with, so that scanners of leaked secrets find it, and no token is taken for one. */
-export const keyPrefix = "tp_";
-
 /** Makes a key with a new secret. @param id of a key that gets another secret; a new one by default */
 export function newApiKey(id: string = randomBytes(6).toString("hex")): ApiKey {
   return { id, text: `${keyPrefix}${id}_${randomBytes(32).toString("base64url")}` };
-}
-
-/** The id in a key's text; undefined for what is no key. */
-export function keyIdIn(text: string): string | undefined {
-  return pattern.exec(text)?.groups?.["id"];
 }
 
 /**

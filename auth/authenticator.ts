@@ -1,7 +1,8 @@
-import { timingSafeEqual } from "node:crypto";
+import { keyIdIn, shownCredential } from "../protocol/credentials.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
-import { keyDigest, keyIdIn, keyPrefix } from "./api-key.ts";
+import { keyDigest } from "./api-key.ts";
 import type { Caller } from "./caller.ts";
+import { keyHolder } from "./key-holder.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { TokenVerifier } from "./token-verifier.ts";
 
@@ -28,55 +29,34 @@ export interface AuthenticatorParts {
   readonly now?: () => number;
 }
 
-/** What is longer is neither a key nor a token that anybody issues. */
-const longestBytes = 8192;
-const bearer = /^bearer +(?<token>[\w~+/.=-]+)$/iu;
-
 /** Takes API keys and tokens, as far as there is something to hold them against. */
 export function authenticator({ keys, tokens, now = Date.now }: AuthenticatorParts): Authenticator {
   return {
     known(given) {
-      const text = textIn(given);
-      if (text === undefined) return undefined;
-      if (isKey(given, text)) return keys?.fresh ? holderOf(keys, text, now()) : undefined;
-      return tokens?.known(text);
+      const shown = shownCredential(given.authorization, given.apiKey);
+      if (!shown) return undefined;
+      if (shown.kind === "token") return tokens?.known(shown.text);
+      return keys?.fresh ? holderOf(keys, shown.text, now()) : undefined;
     },
     async authenticate(given) {
-      const text = textIn(given);
-      if (text === undefined) throw refusal(nothingIn(given), { keys, tokens });
-      if (!isKey(given, text)) {
-        if (tokens) return tokens.verify(text);
+      const shown = shownCredential(given.authorization, given.apiKey);
+      if (!shown) throw refusal(nothingIn(given), { keys, tokens });
+      if (shown.kind === "token") {
+        if (tokens) return tokens.verify(shown.text);
         throw refusal("a token", { keys, tokens });
       }
       if (!keys) throw refusal("an API key", { keys, tokens });
       await keys.refresh();
-      const holder = holderOf(keys, text, now());
+      const holder = holderOf(keys, shown.text, now());
       if (holder) return holder;
       throw new InferenceError(StatusCode.Unauthenticated, "API key: given one that is not valid");
     },
   };
 }
 
-function isKey({ apiKey }: Credentials, text: string): boolean {
-  return apiKey !== undefined || text.startsWith(keyPrefix);
-}
-
-function textIn({ authorization, apiKey }: Credentials): string | undefined {
-  if (apiKey !== undefined) return apiKey;
-  if (authorization === undefined || authorization.length > longestBytes) return undefined;
-  return bearer.exec(authorization)?.groups?.["token"];
-}
-
-/** Whoever holds one of the key's secrets. All that a caller can measure is whether the id is known, which is no secret. */
 function holderOf(keys: KeyRing, text: string, now: number): Caller | undefined {
   const id = keyIdIn(text);
-  const key = id === undefined ? undefined : keys.find(id);
-  if (!key || key.expiresAt <= now) return undefined;
-  const given = keyDigest(text);
-  const held = key.secrets.some(
-    ({ digest, expiresAt }) => expiresAt > now && timingSafeEqual(digest, given),
-  );
-  return held ? key.caller : undefined;
+  return id === undefined ? undefined : keyHolder(keys, id, keyDigest(text), now);
 }
 
 function nothingIn({ authorization }: Credentials): string {
@@ -86,8 +66,11 @@ function nothingIn({ authorization }: Credentials): string {
 function refusal(given: string, { keys, tokens }: AuthenticatorParts): InferenceError {
   const kinds = [keys && "an API key", tokens && "a token"].filter((kind) => kind !== undefined);
   const also = keys ? ", or the key as X-API-Key" : "";
-  return new InferenceError(
-    StatusCode.Unauthenticated,
-    `credentials: given ${given}, expected ${kinds.join(" or ")} as Authorization: Bearer${also}`,
-  );
+  // Neither where only the edge Worker says who calls.
+  const expected =
+    kinds.length === 0
+      ? "a call by way of the edge"
+      : `${kinds.join(" or ")} as Authorization: Bearer${also}`;
+  const text = `credentials: given ${given}, expected ${expected}`;
+  return new InferenceError(StatusCode.Unauthenticated, text);
 }

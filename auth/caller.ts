@@ -1,6 +1,7 @@
 import { anonymous, type Principal } from "../protocol/call.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { matchesPattern, modelPattern, type ModelPattern } from "../protocol/model-pattern.ts";
+import type { Limits } from "./limits/limits.ts";
 import { type Scope, scopes } from "./scope.ts";
 
 /** Who calls, and what they may do. */
@@ -8,6 +9,8 @@ export interface Caller extends Principal {
   readonly scopes: ReadonlySet<Scope>;
   /** Names of the models that exist for the caller. */
   readonly models: readonly ModelPattern[];
+  /** Of the key that was shown; absent for callers without one, whom their tenant's bound alone. */
+  readonly limits?: Limits;
 }
 
 /** The pattern of all models. */

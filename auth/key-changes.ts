@@ -2,9 +2,10 @@ import { InferenceError, invalidArgument, StatusCode } from "../protocol/error.t
 import { type ApiKey, keyDigest, newApiKey } from "./api-key.ts";
 import { type KeyRecord, readKeyRecord } from "./key-record.ts";
 import type { KeyStore } from "./key-store.ts";
+import { bounds, type Limits } from "./limits/limits.ts";
 
 /** What a new key is for. */
-export type KeyPurpose = Pick<KeyRecord, "name" | "tenant" | "scopes" | "models"> & {
+export type KeyPurpose = Pick<KeyRecord, "name" | "tenant" | "scopes" | "models" | "limits"> & {
   /** Milliseconds since the epoch. */
   readonly expiresAt: number | undefined;
 };
@@ -51,6 +52,15 @@ export async function rotateKey(
     previous: { sha256: before.sha256, expiresAt: previousUntil },
   });
   if (await store.replace(before, record)) return { key, record };
+  throw changedMeanwhile(id);
+}
+
+/** Gives a key other limits, in the place of all that it had. */
+export async function limitKey(store: KeyStore, id: string, limits: Limits): Promise<KeyRecord> {
+  const before = await existing(store, id);
+  const { limits: _, ...others } = before;
+  const record = readKeyRecord({ ...others, ...(bounds(limits) && { limits }) });
+  if (await store.replace(before, record)) return record;
   throw changedMeanwhile(id);
 }
 

@@ -1,5 +1,6 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { isJsonObject } from "../protocol/json-access.ts";
+import { type Limits, readLimits } from "./limits/limits.ts";
 import { type Scope, scopeOf, scopes } from "./scope.ts";
 
 /** What is known of a key without its secret. Times are milliseconds since the epoch. */
@@ -11,6 +12,8 @@ export interface KeyRecord {
   readonly scopes: readonly Scope[];
   /** Patterns of the names of models. */
   readonly models: readonly string[];
+  /** What its holder may do in a time; no bound where it is absent. */
+  readonly limits?: Limits;
   readonly createdAt: number;
   readonly expiresAt?: number;
   /** Digest of its text, in hexadecimal. */
@@ -38,13 +41,14 @@ const mostPatterns = 100;
 /** Reads a record that came from outside; throws INVALID_ARG with what is wrong with it. */
 export function readKeyRecord(json: unknown): KeyRecord {
   if (!isJsonObject(json)) throw wrong("given no object, expected the record of a key");
-  const { expiresAt, previous } = json;
+  const { expiresAt, limits, previous } = json;
   return {
     id: text("id", "id", json["id"]),
     name: text("name", "name", json["name"]),
     tenant: text("tenant", "tenant", json["tenant"]),
     scopes: list("scopes", json["scopes"]).map(scopeIn),
     models: list("models", json["models"]).map((one) => text("models", "model", one)),
+    ...(limits !== undefined && { limits: readLimits(limits) }),
     createdAt: time("createdAt", json["createdAt"]),
     ...(expiresAt !== undefined && { expiresAt: time("expiresAt", expiresAt) }),
     sha256: text("sha256", "sha256", json["sha256"]),

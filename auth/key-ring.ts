@@ -4,6 +4,7 @@ import type { Logger } from "../telemetry/logger.ts";
 import type { Caller } from "./caller.ts";
 import type { KeyRecord } from "./key-record.ts";
 import type { KeyStore } from "./key-store.ts";
+import { noLimits } from "./limits/limits.ts";
 
 /** A key that may be shown. Times are milliseconds since the epoch. */
 export interface KnownKey {
@@ -134,7 +135,7 @@ export class KeyRing {
 }
 
 function knownKey(record: KeyRecord): KnownKey {
-  const { id, name, tenant, scopes, models, previous } = record;
+  const { id, name, tenant, scopes, models, limits = noLimits, previous } = record;
   const older = previous ? [secret(previous.sha256, previous.expiresAt)] : [];
   return {
     caller: {
@@ -143,6 +144,7 @@ function knownKey(record: KeyRecord): KnownKey {
       title: name,
       scopes: new Set(scopes),
       models: models.map(modelPattern),
+      limits,
     },
     expiresAt: record.expiresAt ?? Infinity,
     secrets: [secret(record.sha256, Infinity), ...older],

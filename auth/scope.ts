@@ -3,7 +3,7 @@
  *
  * - `infer`: run models, and ask for the jobs that came of that
  * - `read`: metadata, configs, statistics, the index, metrics
- * - `models`: load and unload models, and forget what they have answered
+ * - `models`: bring models, load and unload them, and forget what they have answered
  * - `admin`: settings of the server as a whole: logs, traces, shared memory
  */
 export const scopes = ["infer", "read", "models", "admin"] as const;

@@ -3,8 +3,9 @@ import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** True when callers must show a key or a token. */
-export function asksForKeys({ apiKeys, jwtJwksUrl, jwtKeyFile }: Settings): boolean {
-  return apiKeys !== undefined || jwtJwksUrl !== undefined || jwtKeyFile !== undefined;
+export function asksForKeys(settings: Settings): boolean {
+  const { apiKeys, jwtJwksUrl, jwtKeyFile, edgeSecretFile } = settings;
+  return [apiKeys, jwtJwksUrl, jwtKeyFile, edgeSecretFile].some((given) => given !== undefined);
 }
 
 /** True for an address that only this machine reaches. */
@@ -17,7 +18,7 @@ export function isLoopback(address: string): boolean {
 export function checkAccess(settings: Settings): void {
   if (settings.allowAnonymous && asksForKeys(settings)) {
     throw new UsageError(
-      "--allow-anonymous: given with --api-keys, --jwt-jwks-url or --jwt-key-file, expected one of them",
+      "--allow-anonymous: given with --api-keys, --jwt-jwks-url, --jwt-key-file or --edge-secret-file, expected one of them",
     );
   }
   checkTokens(settings);
@@ -39,12 +40,17 @@ function checkTokens({ jwtJwksUrl, jwtKeyFile, jwtIssuer, jwtAudience }: Setting
   if (jwtJwksUrl !== undefined) jwksUrl(jwtJwksUrl);
 }
 
-/** Whoever can change the keys on their way can be anybody: so they come by TLS, or from this machine. */
+/** Whoever can change the keys on their way can be anybody. */
 export function jwksUrl(text: string): URL {
+  return guardedUrl("jwt-jwks-url", text);
+}
+
+/** A place that nobody else can pretend to be: by TLS, or on this machine. */
+export function guardedUrl(flag: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const local = url?.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/gu, ""));
   if (url && (local || url.protocol === "https:")) return url;
   throw new UsageError(
-    `--jwt-jwks-url: given '${text}', expected a URL of https, or of http on loopback`,
+    `--${flag}: given '${text}', expected a URL of https, or of http on loopback`,
   );
 }

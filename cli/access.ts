@@ -1,14 +1,17 @@
 import { readFile } from "node:fs/promises";
 import { authenticator } from "../auth/authenticator.ts";
+import { EdgeTrust, wordLifeMilliseconds } from "../auth/edge-trust.ts";
 import { fileKeyStore } from "../auth/file-key-store.ts";
 import { KeyRing } from "../auth/key-ring.ts";
 import type { KeyStore } from "../auth/key-store.ts";
 import { redisKeyStore } from "../auth/redis-key-store.ts";
 import type { TokenVerifier } from "../auth/token-verifier.ts";
+import { wordsInMemory, wordsInRedis } from "../auth/used-words.ts";
 import type { Access } from "../gateway/access.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { asksForKeys, jwksUrl } from "./access-settings.ts";
+import { readEdgeSecrets } from "./edge-secrets.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -29,7 +32,8 @@ export async function openAccess(
   const { apiKeys, healthAnonymous } = settings;
   const keys = apiKeys === undefined ? undefined : await openKeys(storeOf(apiKeys, redis), log);
   const tokens = await openTokens(settings);
-  return { authenticator: authenticator({ keys, tokens }), healthAnonymous };
+  const edge = await openEdge(settings, keys, redis);
+  return { authenticator: authenticator({ keys, tokens }), healthAnonymous, edge };
 }
 
 function storeOf(apiKeys: string, redis?: Pick<RedisConnections, "commands" | "subscriber">) {
@@ -42,13 +46,25 @@ function storeOf(apiKeys: string, redis?: Pick<RedisConnections, "commands" | "s
 async function openKeys(store: KeyStore, log: Logger): Promise<KeyRing> {
   try {
     const keys = await KeyRing.open({ store, log });
-    const how = "tidepool keys create makes one, which counts at once";
+    const how = "tidepool keys create makes one, which counts within a second";
     if (keys.size === 0) log.warn(`there is no API key in ${store.name}: ${how}`);
     return keys;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new UsageError(`--api-keys: given ${store.name}, ${reason}`, { cause });
   }
+}
+
+async function openEdge(
+  { edgeSecretFile }: Settings,
+  keys: KeyRing | undefined,
+  redis?: Pick<RedisConnections, "commands">,
+): Promise<EdgeTrust | undefined> {
+  if (edgeSecretFile === undefined) return undefined;
+  const used = redis
+    ? wordsInRedis(redis.commands, wordLifeMilliseconds)
+    : wordsInMemory(wordLifeMilliseconds);
+  return new EdgeTrust({ secrets: await readEdgeSecrets(edgeSecretFile), keys, used });
 }
 
 async function openTokens(settings: Settings): Promise<TokenVerifier | undefined> {

@@ -57,7 +57,8 @@ export async function autoscaler(read: ReadSettings, args: readonly string[]): P
     log,
     intervalMilliseconds: settings.autoscalerIntervalMs,
   });
-  await openMetricsPort(settings, settings.autoscalerMetricsPort, scalingMetrics(loop), log);
+  const { autoscalerMetricsPort: port } = settings;
+  await openMetricsPort({ settings, port, registry: scalingMetrics(loop), redis, log });
   const keda = await listenKeda(settings, pools, observer, log);
   log.info("autoscaler watches", { pools: poolNames, ...(keda && { keda: keda.address }) });
   const signal = await asked;

@@ -3,17 +3,21 @@ import { parseTraceConfig } from "../telemetry/trace-config.ts";
 import { asksForKeys, checkAccess, isLoopback } from "./access-settings.ts";
 import { parseBackendConfig } from "./backend-config.ts";
 import { parseCacheConfig } from "./cache-config.ts";
+import { checkCrossOrigin } from "./cross-origin.ts";
 import { restrictionsOf } from "./restriction.ts";
 import { readS3Location } from "./s3-settings.ts";
 import type { Settings } from "./settings.ts";
+import { checkTls } from "./tls.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Throws for flags that do not go together or hold settings nobody knows, with what to do about it. */
 export function checkSettings(settings: Settings): void {
   checkLoadModel(settings);
   checkTls(settings);
+  checkCrossOrigin(settings);
   checkAccess(settings);
   checkAddresses(settings);
+  checkKeda(settings);
   checkPorts(settings);
   restrictionsOf("http-restricted-api", settings.httpRestrictedApi);
   restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol);
@@ -42,40 +46,43 @@ function checkLoadModel({ loadModel, modelControlMode }: Settings): void {
   }
 }
 
-function checkTls(settings: Settings): void {
-  const { grpcUseSsl, grpcUseSslMutual, grpcServerCert, grpcServerKey, grpcRootCert } = settings;
-  if (!grpcUseSsl && !grpcUseSslMutual) return;
-  if (grpcServerCert === undefined || grpcServerKey === undefined) {
-    throw new UsageError("--grpc-use-ssl: expected --grpc-server-cert and --grpc-server-key, too");
-  }
-  if (grpcUseSslMutual && grpcRootCert === undefined) {
-    throw new UsageError("--grpc-use-ssl-mutual: expected --grpc-root-cert, too");
-  }
-}
-
 /**
  * Whoever reaches a port that asks for no key may use it: so only this machine reaches it, unless somebody said otherwise.
- * Pool workers and autoscalers ask nobody for a key.
  */
 function checkAddresses(settings: Settings): void {
   if (settings.allowAnonymous) return;
-  const { allowHttp, allowGrpc, allowMetrics, poolMetricsPort, autoscalerMetricsPort } = settings;
+  const { allowHttp, allowGrpc, allowMetrics } = settings;
   const keyless = !asksForKeys(settings);
   const metrics = allowMetrics && !settings.metricsAnonymous;
-  const others = metrics && (poolMetricsPort !== 0 || autoscalerMetricsPort !== 0);
-  const addresses: [flag: string, open: boolean, address: string, how: string][] = [
-    ["http-address", keyless && allowHttp, settings.httpAddress, "--allow-anonymous"],
-    ["grpc-address", keyless && allowGrpc, settings.grpcAddress, "--allow-anonymous"],
-    ["metrics-address", keyless && metrics, metricsAddress(settings), "--allow-anonymous"],
-    ["metrics-address", others, metricsAddress(settings), "--metrics-anonymous"],
+  const addresses: [flag: string, open: boolean, address: string][] = [
+    ["http-address", keyless && allowHttp, settings.httpAddress],
+    ["grpc-address", keyless && allowGrpc, settings.grpcAddress],
+    ["metrics-address", keyless && metrics, metricsAddress(settings)],
   ];
-  for (const [flag, open, address, how] of addresses) {
+  for (const [flag, open, address] of addresses) {
     if (!open || isLoopback(address)) continue;
     throw new UsageError(
       `--${flag}: given ${address}, where other machines may call without a key; ` +
-        `ask for one by --api-keys, add ${how} if that is wanted, or give 127.0.0.1`,
+        "ask for one by --api-keys, add --allow-anonymous if that is wanted, or give 127.0.0.1",
     );
   }
+}
+
+/** KEDA has no keys, but it may have a certificate. */
+function checkKeda(settings: Settings): void {
+  const { allowKeda, kedaAddress, kedaServerCert, kedaServerKey, kedaRootCert } = settings;
+  if (!allowKeda) return;
+  const encrypted = kedaServerCert !== undefined && kedaServerKey !== undefined;
+  const halfway = kedaServerCert ?? kedaServerKey ?? kedaRootCert;
+  if (!encrypted && halfway !== undefined) {
+    throw new UsageError("--keda-server-cert: expected it and --keda-server-key together");
+  }
+  const anybody = kedaRootCert === undefined && !settings.kedaAnonymous && !settings.allowAnonymous;
+  if (!anybody || isLoopback(kedaAddress)) return;
+  throw new UsageError(
+    `--keda-address: given ${kedaAddress}, where other machines may ask without a certificate; ` +
+      "ask for one by --keda-root-cert, add --keda-anonymous if that is wanted, or give 127.0.0.1",
+  );
 }
 
 /** Two endpoints cannot share a port; where ports are reused, the system would even let them, and mix their callers. */

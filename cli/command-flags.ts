@@ -2,7 +2,11 @@ import { flagsFromArguments } from "./arguments.ts";
 import type { Flag } from "./flag.ts";
 import { accessFlags, keyFlags } from "./flags/access.ts";
 import { autoscalerFlags } from "./flags/autoscaler.ts";
+import { edgeKeyFlags } from "./flags/edge.ts";
+import { keyLimitFlags } from "./flags/limits.ts";
+import { logFlags } from "./flags/observing.ts";
 import { defaultPoolFlags, poolFlags, poolWorkerFlags } from "./flags/pools.ts";
+import { pushFlags } from "./flags/push.ts";
 import { UsageError } from "./usage-error.ts";
 
 type Flags = Readonly<Record<string, Flag>>;
@@ -14,8 +18,12 @@ const distributed = ["gateway", "pool", "autoscaler", "dev"];
 const uses: readonly (readonly [flags: Flags, commands: readonly string[]])[] = [
   [poolWorkerFlags, ["pool"]],
   [keyFlags, ["keys"]],
+  [pushFlags, ["push"]],
+  [keyLimitFlags, ["keys"]],
+  [edgeKeyFlags, ["keys"]],
   [{ "api-keys": accessFlags["api-keys"] }, [...serving, "keys"]],
   [{ "redis-url": poolFlags["redis-url"] }, [...distributed, "keys"]],
+  [{ "audit-log": logFlags["audit-log"] }, [...serving, "keys"]],
   [poolFlags, distributed],
   [defaultPoolFlags, distributed],
   [autoscalerFlags, distributed],
@@ -45,7 +53,7 @@ export function checkCommandFlags(command: string, args: readonly string[]): voi
 
 /** True unless the flag changes nothing for the command. */
 export function hasUseFor(command: string, flagName: string): boolean {
-  return commandsFor(flagName)?.includes(command) ?? command !== "keys";
+  return commandsFor(flagName)?.includes(command) ?? serving.includes(command);
 }
 
 function commandsFor(flagName: string): readonly string[] | undefined {

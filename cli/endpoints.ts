@@ -1,6 +1,8 @@
 import type { Access } from "../gateway/access.ts";
+import type { Admission } from "../gateway/admission.ts";
+import type { AuditTrail } from "../gateway/audit-trail.ts";
 import type { DataPlane } from "../gateway/data-plane.ts";
-import type { GrpcOptions, GrpcTls } from "../gateway/grpc/options.ts";
+import type { GrpcOptions } from "../gateway/grpc/options.ts";
 import { createGrpcServer } from "../gateway/grpc/server.ts";
 import { type HeaderFilter, withoutCredentials } from "../gateway/header-filter.ts";
 import { createHttpApp } from "../gateway/http/app.ts";
@@ -10,9 +12,10 @@ import { SharedMemoryRegions } from "../gateway/shared-memory/regions.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
 import type { Tracer } from "../telemetry/tracer.ts";
 import { metricsAddress } from "./check-settings.ts";
-import { readPem } from "./read-pem.ts";
+import { crossOriginOf } from "./cross-origin.ts";
 import { restrictionsOf } from "./restriction.ts";
 import type { Settings } from "./settings.ts";
+import type { TlsPorts } from "./tls.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** An open port. */
@@ -31,6 +34,9 @@ export interface Served {
   readonly tracer: Tracer;
   /** Without it nobody is asked for a key. */
   readonly access: Access | undefined;
+  readonly admission: Admission;
+  readonly tls: TlsPorts;
+  readonly audit: AuditTrail;
   /** Gives the text that a scrape reads. */
   readonly metrics: () => Promise<string>;
 }
@@ -64,6 +70,7 @@ export async function openEndpoints(
         port: settings.metricsPort,
         text: metrics,
         health: shared.plane,
+        ...(shared.tls.metrics && { tls: shared.tls.metrics }),
         ...(shared.access && !settings.metricsAnonymous && { access: shared.access }),
       });
     endpoints.push(await open("metrics", host, settings.metricsPort, listen));
@@ -99,32 +106,45 @@ interface TransportParts extends Omit<Served, "metrics"> {
 
 function openHttp(
   settings: Settings,
-  { plane, log, tracer, sharedMemory, access }: TransportParts,
+  { plane, log, tracer, sharedMemory, access, admission, tls, audit }: TransportParts,
 ): Promise<Listening> {
   const app = createHttpApp(plane, {
     maxInputBytes: settings.httpMaxInputSize,
     ...forwarding(settings.httpHeaderForwardPattern, access),
     ...(access && { access }),
+    admission,
+    audit,
     restrictions: restrictionsOf("http-restricted-api", settings.httpRestrictedApi),
     sharedMemory,
     tracer,
     log,
     logSettings: log,
   });
+  const crossOrigin = crossOriginOf(settings);
   return listenHttp(app, {
     host: settings.httpAddress,
     port: settings.httpPort,
     reusePort: settings.reuseHttpPort,
     requestMilliseconds: settings.httpRequestTimeoutSecs * 1000,
+    bounds: {
+      keepAliveMilliseconds: settings.httpKeepAliveTimeoutSecs * 1000,
+      maxRequests: settings.httpMaxConnectionRequests ?? Infinity,
+      maxConnections: settings.httpMaxConnections,
+    },
+    ...(tls.http && { tls: tls.http }),
+    ...(crossOrigin && { crossOrigin }),
   });
 }
 
 async function openGrpc(
   settings: Settings,
-  { plane, log, tracer, sharedMemory, access }: TransportParts,
+  { plane, log, tracer, sharedMemory, access, admission, tls, audit }: TransportParts,
 ): Promise<Listening> {
   const options = {
-    ...(await grpcOptions(settings, log)),
+    admission,
+    audit,
+    ...grpcOptions(settings, log),
+    ...(tls.grpc && { tls: tls.grpc }),
     ...forwarding(settings.grpcHeaderForwardPattern, access),
     ...(access && { access }),
   };
@@ -137,14 +157,13 @@ async function openGrpc(
   return { port, close: (signal) => server.close(signal) };
 }
 
-async function grpcOptions(settings: Settings, log: ServerLog): Promise<GrpcOptions> {
+function grpcOptions(settings: Settings, log: ServerLog): GrpcOptions {
   const { grpcMaxConnectionAge: age, grpcMaxConnectionAgeGrace: grace } = settings;
-  const tls = await readTls(settings);
   return {
     log,
     logSettings: log,
     restrictions: restrictionsOf("grpc-restricted-protocol", settings.grpcRestrictedProtocol),
-    ...(tls && { tls }),
+    maxConnections: settings.grpcMaxConnections,
     keepalive: {
       timeMs: settings.grpcKeepaliveTime,
       timeoutMs: settings.grpcKeepaliveTimeout,
@@ -161,14 +180,4 @@ function forwarding(
   if (pattern === "") return {};
   const all = new RegExp(pattern, "u");
   return { headerForwardPattern: access ? withoutCredentials(all) : all };
-}
-
-async function readTls(settings: Settings): Promise<GrpcTls | undefined> {
-  const { grpcServerCert, grpcServerKey, grpcRootCert, grpcUseSsl, grpcUseSslMutual } = settings;
-  if (!grpcUseSsl && !grpcUseSslMutual) return undefined;
-  const certificate = await readPem("grpc-server-cert", grpcServerCert);
-  const key = await readPem("grpc-server-key", grpcServerKey);
-  if (!grpcUseSslMutual) return { certificate, key, mutual: false };
-  const rootCertificate = await readPem("grpc-root-cert", grpcRootCert);
-  return { certificate, key, rootCertificate, mutual: true };
 }

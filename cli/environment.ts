@@ -2,6 +2,9 @@ import { flagTable, findFlag } from "./flag-table.ts";
 
 const prefix = "TIDEPOOL_";
 
+/** Flags of no variable: a version is that of one push, and a TIDEPOOL_VERSION most likely that of the program. */
+export const commandLineOnly: ReadonlySet<string> = new Set(["version"]);
+
 /** The environment variable of a flag: `--http-port` is TIDEPOOL_HTTP_PORT. */
 export function environmentName(flag: string): string {
   return `${prefix}${flag.toUpperCase().replaceAll("-", "_")}`;
@@ -13,6 +16,7 @@ export function flagsFromEnvironment(
 ): Map<string, readonly string[]> {
   const given = new Map<string, readonly string[]>();
   for (const name of Object.keys(flagTable)) {
+    if (commandLineOnly.has(name)) continue;
     const value = environment[environmentName(name)];
     if (value === undefined || value === "" || isServiceLink(value)) continue;
     given.set(name, findFlag(name)?.repeatable ? value.split(";") : [value]);

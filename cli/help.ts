@@ -15,6 +15,7 @@ Commands
   autoscaler   make pool workers come and go with the requests
   dev          all of it on this machine, with a Redis of its own
   keys         make, list, rotate and revoke the API keys that callers show
+  push         bring a version of a model to a server
 
 Flags
   --help, --version
@@ -41,7 +42,7 @@ export function commandHelp(command: string, width: number): string {
     if (working.length > 0) lines.push("", title);
     for (const [name, flag] of working) lines.push(...describe(name, flag, width));
   }
-  if (command === "keys") return `${lines.join("\n")}\n`;
+  if (["keys", "push"].includes(command)) return `${lines.join("\n")}\n`;
   lines.push("", "Accepted, so that commands written for Triton start");
   for (const [name, flag] of flagGroups.flatMap(([, flags]) => Object.entries(flags))) {
     if (flag.status.kind !== "works") lines.push(...describe(name, flag, width));
@@ -51,6 +52,7 @@ export function commandHelp(command: string, width: number): string {
 
 function usage(command: string): string {
   if (command === "keys") return "create|list|rotate|revoke [id] --api-keys=<where>";
+  if (command === "push") return "<folder> [--version=<n>]";
   return "--model-repository=<folder or s3://bucket/prefix>";
 }
 

@@ -22,10 +22,13 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ["autoscaler", async () => (await import("./autoscaler.ts")).autoscaler],
   ["dev", async () => (await import("./dev.ts")).dev],
   ["keys", async () => (await import("./keys.ts")).keys],
+  ["push", async () => (await import("./push.ts")).push],
 ]);
 
 /** Who starts no pool worker needs no models. */
-const modelless: ReadonlySet<string> = new Set(["autoscaler", "keys"]);
+const modelless: ReadonlySet<string> = new Set(["autoscaler", "keys", "push"]);
+/** Their command lines begin with words. */
+const wordy: ReadonlySet<string> = new Set(["keys", "push"]);
 
 /** The program `tidepool`: finds the command and ends with its exit code; 2 stands for a mistake in the flags. */
 async function main([name, ...args]: readonly string[]): Promise<number> {
@@ -42,10 +45,11 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
 }
 
 function readCommand(name: string, args: readonly string[]): ReadSettings {
-  const flags = name === "keys" ? args.slice(leadingWords(args).length) : args;
+  const flags = wordy.has(name) ? args.slice(leadingWords(args).length) : args;
   const read = readSettings(flags, process.env);
   checkCommandFlags(name, flags);
-  checkSettings(read.settings);
+  // Who only sends something opens no port.
+  if (name !== "push") checkSettings(read.settings);
   if (!modelless.has(name)) requireModels(read.settings);
   return read;
 }

@@ -11,6 +11,7 @@ export interface OpenedRepository {
 
 /** Opens the places that `--model-repository` names, as one repository. */
 export async function openRepository(settings: Settings): Promise<OpenedRepository> {
-  const { stores, cacheCounters } = await openModelStores(settings, process.env);
-  return { repository: new ModelRepository(stores), cacheCounters };
+  const { uploads, cacheCounters } = await openModelStores(settings, process.env);
+  const stores = uploads.map(({ store }) => store);
+  return { repository: new ModelRepository(stores, uploads), cacheCounters };
 }

@@ -1,18 +1,21 @@
 import { opendir } from "node:fs/promises";
 import path from "node:path";
-import { LocalStore } from "../repository/local-store.ts";
 import { ModelCache, type ModelCacheCounters } from "../repository/model-cache.ts";
-import type { ModelStore } from "../repository/model-store.ts";
 import { S3Bucket } from "../repository/s3-bucket.ts";
 import { isS3Location, type S3Location } from "../repository/s3-location.ts";
 import { S3Store } from "../repository/s3-store.ts";
+import { S3Writer } from "../repository/s3-writer.ts";
 import { Slots } from "../repository/slots.ts";
+import { LocalUploads } from "../repository/uploads/local-uploads.ts";
+import { S3Uploads } from "../repository/uploads/s3-uploads.ts";
+import type { UploadStore } from "../repository/uploads/upload-store.ts";
 import { readS3Location, s3BucketOptions } from "./s3-settings.ts";
 import type { Settings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface ModelStores {
-  readonly stores: readonly ModelStore[];
+  /** Each with the store that it uploads to. */
+  readonly uploads: readonly UploadStore[];
   /** Of the local copy of models in S3. */
   readonly cacheCounters: Readonly<ModelCacheCounters>;
 }
@@ -32,13 +35,13 @@ export async function openModelStores(
     settings.modelCacheMb * 1024 * 1024,
   );
   const shared = { settings, environment, cache, slots: new Slots(downloadsAtOnce) };
-  const stores: ModelStore[] = [];
+  const uploads: UploadStore[] = [];
   for (const place of settings.modelRepository) {
     if (isS3Location(place))
-      stores.push(s3Store(readS3Location("model-repository", place), shared));
-    else stores.push(await localStore(place, settings));
+      uploads.push(s3Uploads(readS3Location("model-repository", place), shared));
+    else uploads.push(await localUploads(place, settings));
   }
-  return { stores, cacheCounters: cache.counters };
+  return { uploads, cacheCounters: cache.counters };
 }
 
 interface S3Environment {
@@ -48,25 +51,30 @@ interface S3Environment {
   readonly slots: Slots;
 }
 
-async function localStore(folder: string, settings: Settings): Promise<ModelStore> {
+async function localUploads(folder: string, settings: Settings): Promise<UploadStore> {
   try {
     await (await opendir(folder)).close();
   } catch (cause) {
     const text = `--model-repository: given ${folder}, which cannot be read as a folder`;
     throw new UsageError(text, { cause });
   }
-  return new LocalStore(folder, settings.modelConfigName);
+  return new LocalUploads(folder, settings.modelConfigName);
 }
 
-function s3Store(location: S3Location, { settings, environment, ...shared }: S3Environment) {
+function s3Uploads(
+  location: S3Location,
+  { settings, environment, ...shared }: S3Environment,
+): UploadStore {
   const { prefix } = location;
   const options = s3BucketOptions(location, settings, environment);
   const { bucket, endpoint, patience } = options;
-  return new S3Store({
-    transfer: { bucket: new S3Bucket(options), slots: shared.slots, patience },
+  const transfer = { bucket: new S3Bucket(options), slots: shared.slots, patience };
+  const store = new S3Store({
+    transfer,
     prefix,
     place: JSON.stringify([endpoint, bucket, prefix]),
     cache: shared.cache,
     configName: settings.modelConfigName,
   });
+  return new S3Uploads({ store, transfer, prefix, writer: new S3Writer(options) });
 }

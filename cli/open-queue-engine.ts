@@ -8,6 +8,7 @@ import type { ModelRepository } from "../repository/model-repository.ts";
 import { systemClock } from "../serving/clock.ts";
 import { type LoadFailure, ModelLifecycle } from "../serving/lifecycle/model-lifecycle.ts";
 import type { RunningVersion, VersionSource } from "../serving/running-version.ts";
+import type { AuditLog } from "../telemetry/audit-log.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type PoolFile, poolOf } from "./pool-file/pool-file.ts";
 import { type OpenCaching, openResponseCaching } from "./response-caching.ts";
@@ -20,6 +21,8 @@ export interface QueueEngineParts {
   readonly pools: PoolFile;
   readonly redis: RedisConnections;
   readonly log: Logger;
+  /** Told of what the repository changes; without it nobody is. */
+  readonly audit?: AuditLog;
   /** True where what ends is still served by gateways. */
   readonly isGuest?: boolean;
   /** What stands in the place of a version of that pool, by its key; by default all go through the queue. */
@@ -40,7 +43,7 @@ export interface OpenQueueEngine {
 
 /** Opens the near side of the queue: for a gateway, and for models that ask others. */
 export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueueEngine> {
-  const { settings, repository, pools, log, place } = parts;
+  const { settings, repository, pools, log, audit, place } = parts;
   const { commands, subscriber } = parts.redis;
   const nameOfPool = (model: string): string | undefined => poolOf(pools, model)?.name;
   const versions = await RemoteVersions.open({
@@ -59,7 +62,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
     });
   };
   const control =
-    settings.modelControlMode === "explicit"
+    settings.modelControlMode !== "poll"
       ? await ModelControl.open(commands, subscriber, (wish) => void follow(wish))
       : undefined;
   const cache = await openResponseCaching(settings, log);
@@ -73,7 +76,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
     repository,
     start,
     {
-      ...lifecycleOptions(settings),
+      ...lifecycleOptions(settings, audit),
       caching: cache?.caching,
       shareStatistics: (source, version, own) =>
         versions.shareStatistics(source, generation(source), version, own),
@@ -83,6 +86,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
   engine = new QueueEngine(lifecycle, {
     strictReadiness: settings.strictReadiness,
     control,
+    explicit: settings.modelControlMode === "explicit",
     leave: () => versions.leave(),
     flushCache:
       cache &&

@@ -1,10 +1,12 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
+import { keepsSequences } from "../protocol/keeps-sequences.ts";
 import { ResidentScheduler, type ResidentVersion } from "../queue/resident-scheduler.ts";
 import type { ModelRepository } from "../repository/model-repository.ts";
 import type { RunningVersion } from "../serving/running-version.ts";
 import type { Scheduler } from "../serving/scheduler.ts";
 import type { ServingEngine } from "../serving/serving-engine.ts";
 import type { Logger } from "../telemetry/logger.ts";
+import type { MetricSource } from "../telemetry/registry.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { openQueueEngine } from "./open-queue-engine.ts";
 import { readPools } from "./pools.ts";
@@ -23,6 +25,8 @@ export interface PoolEngineOptions {
 /** The engine that the models of a pool worker ask. */
 export interface PoolEngine {
   readonly engine: ServingEngine;
+  /** Of its response cache. */
+  readonly metrics: readonly MetricSource[];
   close(): Promise<void>;
 }
 
@@ -33,7 +37,7 @@ export interface PoolEngine {
 export async function openPoolEngine(options: PoolEngineOptions): Promise<PoolEngine> {
   const { settings, pool: own, repository, resident, log } = options;
   const redis = await connectRedis(settings, log);
-  const { engine, versions } = await openQueueEngine({
+  const { engine, versions, cache } = await openQueueEngine({
     settings,
     repository,
     pools: await readPools(settings),
@@ -45,6 +49,7 @@ export async function openPoolEngine(options: PoolEngineOptions): Promise<PoolEn
   });
   return {
     engine,
+    metrics: cache?.metrics ?? [],
     async close() {
       await engine.close(new AbortController().signal);
       await versions.close();
@@ -58,7 +63,7 @@ function inThisProcess(
   key: string,
   resident: ResidentVersion,
 ): Scheduler {
-  return model.config.sequenceBatching
+  return keepsSequences(model.config)
     ? refuseSequences(model.name)
     : new ResidentScheduler(() => resident(key));
 }

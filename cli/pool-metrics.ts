@@ -1,9 +1,10 @@
 import type { ResidentVersions } from "../pool/resident-versions.ts";
+import type { RedisConnections } from "../redis/connections.ts";
 import type { ModelCacheCounters } from "../repository/model-cache.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { type MetricFamily, single } from "../telemetry/metric-family.ts";
 import { modelCacheMetrics } from "../telemetry/model-cache-metrics.ts";
-import { MetricsRegistry } from "../telemetry/registry.ts";
+import { type MetricSource, MetricsRegistry } from "../telemetry/registry.ts";
 import { openMetricsPort } from "./metrics-port.ts";
 import { baseMetrics } from "./metrics.ts";
 import type { Settings } from "./settings.ts";
@@ -11,11 +12,12 @@ import type { Settings } from "./settings.ts";
 export interface PoolMetricsOptions {
   readonly settings: Settings;
   readonly log: Logger;
+  readonly redis: RedisConnections;
   readonly poolWorker: string;
   readonly versions: ResidentVersions;
   readonly cacheCounters: Readonly<ModelCacheCounters>;
-  /** Metrics that models have made for themselves. */
-  readonly custom: () => readonly MetricFamily[];
+  /** What models have made for themselves, and the response cache for those whom they call. */
+  readonly more: () => readonly MetricSource[];
 }
 
 /**
@@ -23,17 +25,18 @@ export interface PoolMetricsOptions {
  * worker's label, and those of Triton another name: nothing that adds up series meets the same request twice.
  */
 export async function openPoolMetrics(options: PoolMetricsOptions): Promise<void> {
-  const { settings, log, poolWorker, versions, cacheCounters, custom } = options;
+  const { settings, log, redis, poolWorker, versions, cacheCounters, more } = options;
   const registry = new MetricsRegistry();
   const base = baseMetrics(settings, async () =>
     [...versions.loaded().values()].map(({ statistics }) => statistics.observe()),
   );
   registry.add(async () => {
-    const families = (await Promise.all(base.map(async (source) => [...(await source())]))).flat();
-    const own = [...residentMetrics(versions), ...modelCacheMetrics(cacheCounters), ...custom()];
-    return [...families, ...own].map((family) => ofPoolWorker(family, poolWorker));
+    const sources = [...base, ...more()];
+    const families = await Promise.all(sources.map(async (source) => [...(await source())]));
+    const own = [...residentMetrics(versions), ...modelCacheMetrics(cacheCounters)];
+    return [...families.flat(), ...own].map((family) => ofPoolWorker(family, poolWorker));
   });
-  await openMetricsPort(settings, settings.poolMetricsPort, registry, log);
+  await openMetricsPort({ settings, port: settings.poolMetricsPort, registry, redis, log });
 }
 
 function residentMetrics(versions: ResidentVersions): readonly MetricFamily[] {

@@ -4,7 +4,9 @@ import type { Startable } from "../pool/resident-versions.ts";
 import type { PoolChannel } from "../queue/pool-channel.ts";
 import { StartReporter } from "../queue/start-reporter.ts";
 import type { TicketStore } from "../queue/ticket-store.ts";
+import type { VersionTicket } from "../queue/version-ticket.ts";
 import type { ModelRepository } from "../repository/model-repository.ts";
+import type { RepositoryVersion } from "../repository/repository-model.ts";
 import type { CountedVersion, StartVersion } from "../serving/running-version.ts";
 
 export interface PoolVersionsOptions {
@@ -19,15 +21,13 @@ export interface PoolVersionsOptions {
 
 /** Makes the function that finds and fetches the version of a key, so that it only has to be started. */
 export function versionFinder(options: PoolVersionsOptions): (key: string) => Promise<Startable> {
-  const { tickets, repository, start, channel, decidedAt } = options;
+  const { tickets, start, channel, decidedAt } = options;
   return async (key) => {
     const reporter = new StartReporter(key, channel);
     reporter.onPhase("fetch");
     const ticket = await tickets.get(key);
-    const { name, version, config, fingerprint, brought } = ticket;
-    const found = brought
-      ? await repository.broughtVersion(name, Number(version), await tickets.files(ticket))
-      : await repository.version(name, Number(version), fingerprint);
+    const { name, version, config, fingerprint } = ticket;
+    const found = await foundVersion(ticket, options);
     const files = await found.fetch({ onProgress: (progress) => reporter.onFetched(progress) });
     return {
       bytes: await bytesBelow(files.versionDirectory),
@@ -41,6 +41,17 @@ export function versionFinder(options: PoolVersionsOptions): (key: string) => Pr
       },
     };
   };
+}
+
+async function foundVersion(
+  ticket: VersionTicket,
+  { tickets, repository }: PoolVersionsOptions,
+): Promise<RepositoryVersion> {
+  const { name, fingerprint, brought, staged } = ticket;
+  const version = Number(ticket.version);
+  if (brought) return repository.broughtVersion(name, version, await tickets.files(ticket));
+  if (staged !== undefined) return repository.stagedVersion(staged, version, fingerprint);
+  return repository.version(name, version, fingerprint);
 }
 
 async function bytesBelow(folder: string): Promise<number> {

@@ -10,6 +10,8 @@ import type { RedisConnections } from "../redis/connections.ts";
 import { systemClock } from "../serving/clock.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { modelCacheCounters } from "../telemetry/model-cache-metrics.ts";
+import type { MetricSource } from "../telemetry/registry.ts";
+import { openAuditLog } from "./audit-log.ts";
 import { connectRedis, disconnectRedis } from "./connect-redis.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
 import { EngineHost } from "./engine-host.ts";
@@ -33,9 +35,11 @@ import { UsageError } from "./usage-error.ts";
 export async function pool(read: ReadSettings): Promise<number> {
   const { settings } = read;
   const log = await startLog(read, "pool");
+  const audit = openAuditLog(settings, log, "pool");
   const { name, device, memoryBudgetBytes, concurrency } = await poolOfSettings(settings);
   await usePoolDevice(name, device);
   let opened: Promise<PoolEngine> | undefined;
+  let engineMetrics: readonly MetricSource[] = [];
   // Few models ask for others: what answers them is opened by the first that does.
   const host = new EngineHost(async () => {
     opened ??= import("./pool-engine.ts").then(({ openPoolEngine }) =>
@@ -48,8 +52,10 @@ export async function pool(read: ReadSettings): Promise<number> {
       }),
     );
     opened.catch(() => (opened = undefined));
-    return (await opened).engine;
-  });
+    const { engine, metrics } = await opened;
+    engineMetrics = metrics;
+    return engine;
+  }, audit);
   const id = settings.poolWorkerId || randomBytes(6).toString("base64url");
   const [{ repository, cacheCounters }, { redis, channel }, start] = await Promise.all([
     openRepository(settings),
@@ -83,8 +89,9 @@ export async function pool(read: ReadSettings): Promise<number> {
   if (settings.poolMetricsPort !== 0) {
     // What writes metrics is a tenth of all that a pool worker would load before it can take requests.
     const { openPoolMetrics } = await import("./pool-metrics.ts");
-    const custom = () => host.metrics.families();
-    await openPoolMetrics({ settings, log, poolWorker: id, versions, cacheCounters, custom });
+    const more = (): readonly MetricSource[] => [() => host.metrics.families(), ...engineMetrics];
+    const own = { poolWorker: id, versions, cacheCounters, more };
+    await openPoolMetrics({ settings, log, redis, ...own });
   }
   const signal = await asked;
   log.info("ending: requests in hand get their answers", { signal });
@@ -95,9 +102,11 @@ export async function pool(read: ReadSettings): Promise<number> {
   });
   if (!clean) {
     log.error("ended with requests in hand, which others take over: --exit-timeout-secs was over");
+    audit.flush();
     exitAtOnce(1);
   }
   disconnectRedis(redis);
+  await audit.close();
   log.info("ended");
   return 0;
 }

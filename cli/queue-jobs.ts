@@ -1,5 +1,6 @@
 import type { Engine } from "../protocol/engine.ts";
 import type { JobDurability, Jobs } from "../protocol/job.ts";
+import type { WebhookSender } from "../protocol/webhook.ts";
 import { DiskMark } from "../queue/job-disk-mark.ts";
 import { GatewayJobs } from "../queue/job-gateway.ts";
 import type { RemoteVersions } from "../queue/remote-versions.ts";
@@ -10,12 +11,17 @@ import { jobObjects } from "./job-objects.ts";
 import { jobLimits } from "./job-limits.ts";
 import type { Settings } from "./settings.ts";
 
+export interface QueueJobsParts {
+  readonly engine: Engine;
+  readonly versions: RemoteVersions;
+  readonly commands: Redis;
+  readonly webhooks: WebhookSender | undefined;
+}
+
 /** Keeps the jobs of a gateway in the Redis of its queues, as durable as that is. */
 export async function queueJobs(
   settings: Settings,
-  engine: Engine,
-  versions: RemoteVersions,
-  commands: Redis,
+  { engine, versions, commands, webhooks }: QueueJobsParts,
 ): Promise<Jobs> {
   return new GatewayJobs({
     commands,
@@ -24,6 +30,7 @@ export async function queueJobs(
     linkOf: (model) => versions.linkOf(model),
     keyOf: (model) => versions.keyOf(model),
     engine,
+    webhooks,
     limits: jobLimits(settings),
     ...(await durabilityOf(settings, commands)),
   });

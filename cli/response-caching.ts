@@ -26,7 +26,12 @@ export async function openResponseCaching(
   const redis = config.redis && (await openRedisTier({ ...config.redis, log }));
   const cache = new ResponseCache({ memory, redis });
   return {
-    caching: new ResponseCaching(cache, systemClock),
+    // The edge Worker keeps answers of all its origins by the same digests.
+    caching: new ResponseCaching(
+      cache,
+      systemClock,
+      cache.isShared || settings.edgeSecretFile !== undefined,
+    ),
     metrics: memory ? [() => responseCacheMetrics(memory.observe())] : [],
   };
 }

@@ -1,17 +1,22 @@
 import manifest from "../package.json" with { type: "json" };
 import type { Access } from "../gateway/access.ts";
+import { auditTrail } from "../gateway/audit-trail.ts";
 import { DataPlane } from "../gateway/data-plane.ts";
 import type { Engine } from "../protocol/engine.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
 import { parseTraceConfig } from "../telemetry/trace-config.ts";
 import { startTracer } from "../telemetry/trace-start.ts";
 import type { Tracer } from "../telemetry/tracer.ts";
-import { asksForKeys } from "./access-settings.ts";
+import { asksForKeys, isLoopback } from "./access-settings.ts";
+import type { OpenAdmission } from "./admission.ts";
+import type { OpenAuditLog } from "./audit-log.ts";
+import { metricsAddress } from "./check-settings.ts";
 import { endSignal, endWithin, exitAtOnce } from "./drain.ts";
 import { type Endpoint, openEndpoints } from "./endpoints.ts";
 import { metricsRegistry } from "./metrics.ts";
 import type { Settings } from "./settings.ts";
 import type { StartedEngine } from "./start-engine.ts";
+import { certificateMetrics, type TlsPorts } from "./tls.ts";
 
 /** Extensions of the v2 protocol that this server speaks. */
 const extensions = [
@@ -30,18 +35,27 @@ const extensions = [
   "logging",
 ];
 
+/** What callers meet before the engine; read before any model is. */
+export interface FrontDoor {
+  /** Without it nobody is asked for a key. */
+  readonly access: Access | undefined;
+  /** What bounds how much may be asked at a time. */
+  readonly admission: OpenAdmission;
+  readonly tls: TlsPorts;
+  readonly audit: OpenAuditLog;
+}
+
 /**
  * Opens the ports in front of an engine and serves until a signal ends the process. As with the reference, ports open
  * when the models are loaded.
  *
- * @param access without it nobody is asked for a key
  * @returns the exit code: 0 after a clean end, 1 when models failed to load or requests had to be cut off
  */
 export async function serveEngine(
   settings: Settings,
   log: ServerLog,
-  { engine, failures, jobs, metrics: more = [] }: StartedEngine,
-  access: Access | undefined,
+  { engine, failures, jobs, uploads, metrics: more = [] }: StartedEngine,
+  { access, admission, tls, audit }: FrontDoor,
 ): Promise<number> {
   if (failures.length > 0 && settings.exitOnError) {
     const models = failures.map(({ name }) => name);
@@ -49,27 +63,37 @@ export async function serveEngine(
     return 1;
   }
   const server = { name: settings.id, version: manifest.version, extensions };
-  const plane = new DataPlane(engine, server, jobs);
-  const metrics = metricsRegistry(settings, () => engine.observations(), more);
+  const plane = new DataPlane(engine, server, jobs, uploads);
+  const metrics = metricsRegistry(settings, () => engine.observations(), [
+    ...more,
+    admission.metrics,
+    () => certificateMetrics(tls),
+  ]);
   const tracer = await startTracer(parseTraceConfig(settings.traceConfig), log);
   const endpoints = await openEndpoints(settings, {
     plane,
     log,
     tracer,
     access,
+    admission: admission.admission,
+    tls,
+    audit: auditTrail({ log: audit, authenticator: access?.authenticator }),
     metrics: () => metrics.text(),
   });
   const asked = endSignal(settings.endWithStdin);
   announce(settings, endpoints, log);
   const signal = await asked;
+  uploads?.close();
   log.info("ending: requests in flight get their answers", { signal });
   const clean = await endWithin(settings.exitTimeoutSecs, (overdue) =>
     end({ plane, endpoints, engine, tracer, overdue }),
   );
   if (!clean) {
     log.error("ended with requests in flight: --exit-timeout-secs was over");
+    audit.flush();
     exitAtOnce(1);
   }
+  await audit.close();
   log.info("ended");
   return 0;
 }
@@ -80,7 +104,14 @@ function announce(settings: Settings, endpoints: readonly Endpoint[], log: Serve
     ? "callers must show an API key or a token"
     : `the ports ask for no key and are open to ${whom}`;
   const addresses = Object.fromEntries(endpoints.map(({ name, address }) => [name, address]));
-  log.info(`serving; ${stance}`, addresses);
+  log.info(`serving; ${stance}${metricsStance(settings)}`, addresses);
+}
+
+/** Where the rule of the metrics is another one. */
+function metricsStance(settings: Settings): string {
+  const { allowMetrics, metricsAnonymous, allowAnonymous } = settings;
+  if (!allowMetrics || !metricsAnonymous || allowAnonymous) return "";
+  return isLoopback(metricsAddress(settings)) ? "" : "; the metrics are open to everybody";
 }
 
 interface Running {

@@ -1,8 +1,11 @@
 import { openAccess } from "./access.ts";
+import { openAdmission } from "./admission.ts";
+import { openAuditLog } from "./audit-log.ts";
 import { serveEngine } from "./serve-engine.ts";
 import type { ReadSettings } from "./settings.ts";
 import { startEngine } from "./start-engine.ts";
 import { startLog } from "./start-log.ts";
+import { openTls } from "./tls.ts";
 
 /**
  * `tidepool serve`: gateway and models in one process.
@@ -11,6 +14,10 @@ import { startLog } from "./start-log.ts";
  */
 export async function serve(read: ReadSettings): Promise<number> {
   const log = await startLog(read);
+  const audit = openAuditLog(read.settings, log);
   const access = await openAccess(read.settings, log);
-  return serveEngine(read.settings, log, await startEngine(read.settings, log), access);
+  const admission = await openAdmission(read.settings);
+  const tls = await openTls(read.settings, log);
+  const started = await startEngine(read.settings, log, audit);
+  return serveEngine(read.settings, log, started, { access, admission, tls, audit });
 }

@@ -1,5 +1,6 @@
 import type { Authenticator, Credentials } from "../auth/authenticator.ts";
 import { anonymousCaller, type Caller, requireScope } from "../auth/caller.ts";
+import type { EdgeTrust } from "../auth/edge-trust.ts";
 import type { Need } from "./policy.ts";
 
 /** How callers are told apart; where there is none of it, everybody may do everything. */
@@ -7,6 +8,8 @@ export interface Access {
   readonly authenticator: Authenticator;
   /** `--health-anonymous`: whether the server lives and is ready may be asked without a key. */
   readonly healthAnonymous: boolean;
+  /** `--edge-secret-file`: calls that the edge Worker has signed are those of the caller that it found. */
+  readonly edge?: EdgeTrust | undefined;
 }
 
 /** What a call is about. */
@@ -56,8 +59,8 @@ function isOpen({ healthAnonymous }: Access, { need }: Wanted): boolean {
   return need === "health" && healthAnonymous;
 }
 
-/** Health needs a key, where it needs one, but no scope. */
-function checked(caller: Caller, { need, model }: Wanted): Caller {
+/** The caller, who is known already, if the call may be answered. Health needs a key, where it needs one, but no scope. */
+export function checked(caller: Caller, { need, model }: Wanted): Caller {
   if (need !== "health") requireScope(caller, need, model);
   return caller;
 }

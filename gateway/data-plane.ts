@@ -1,4 +1,5 @@
 import type { Call } from "../protocol/call.ts";
+import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { Engine, LoadOptions, UnloadOptions } from "../protocol/engine.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type {
@@ -12,6 +13,7 @@ import type { ModelConfig } from "../protocol/model-config.ts";
 import type { ProgressListener } from "../protocol/progress.ts";
 import type { RepositoryIndexEntry } from "../protocol/repository-index.ts";
 import type { ModelStatistics } from "../protocol/statistics.ts";
+import type { Uploads } from "../protocol/upload.ts";
 import { validRequest } from "../protocol/valid-request.ts";
 
 /**
@@ -22,13 +24,16 @@ export class DataPlane {
   readonly server: ServerMetadata;
   /** Keeps durable requests; without it there are none. */
   readonly jobs: Jobs | undefined;
+  /** Takes model versions; without it none are taken. */
+  readonly uploads: Uploads | undefined;
   readonly #engine: Engine;
   #draining = false;
 
-  constructor(engine: Engine, server: ServerMetadata, jobs?: Jobs) {
+  constructor(engine: Engine, server: ServerMetadata, jobs?: Jobs, uploads?: Uploads) {
     this.#engine = engine;
     this.server = server;
     this.jobs = jobs;
+    this.uploads = uploads;
   }
 
   live(): boolean {
@@ -56,6 +61,11 @@ export class DataPlane {
     return (await this.#engine.model(name, version)).config;
   }
 
+  /** Equal ones: answers to equal requests are equal. Undefined where answers may not be kept, or nobody answers. */
+  answersDigest(name: string, version: string): string | undefined {
+    return this.#engine.answersDigest?.(name, version);
+  }
+
   /** The version that would answer now: the skins ask it for what their codec must know of the inputs. */
   model(name: string, version: string): ServedModel | Promise<ServedModel> {
     return this.#engine.model(name, version);
@@ -71,6 +81,11 @@ export class DataPlane {
 
   load(name: string, options: LoadOptions): Promise<void> {
     return this.#engine.load(name, options);
+  }
+
+  /** Has a model answer from what the repository says now. @returns its versions that answer */
+  activate(name: string): Promise<readonly string[]> {
+    return this.#engine.activate(name);
   }
 
   unload(name: string, options: UnloadOptions): Promise<void> {
@@ -93,13 +108,35 @@ export class DataPlane {
   async infer(request: InferenceRequest, call: Call): Promise<InferenceResponse> {
     const found = this.#engine.model(request.modelName, request.modelVersion);
     const model = found instanceof Promise ? await found : found;
-    // With its "await" the answer arrives two turns of the microtasks sooner.
-    return await this.#engine.infer(validRequest(model, request), call);
+    const valid = validRequest(model, request);
+    const charged = call.permit?.charge(valid.batchSize);
+    if (charged) await charged;
+    try {
+      // With its "await" the answer arrives two turns of the microtasks sooner.
+      return await this.#engine.infer(valid, call);
+    } catch (error) {
+      throw withRetryAfter(error, call);
+    }
   }
 
   /** As many responses as the model gives. */
   async *stream(request: InferenceRequest, call: Call): AsyncIterable<StreamedResponse> {
     const model = await this.#engine.model(request.modelName, request.modelVersion);
-    yield* this.#engine.stream(validRequest(model, request), call);
+    const valid = validRequest(model, request);
+    await call.permit?.charge(valid.batchSize);
+    try {
+      yield* this.#engine.stream(valid, call);
+    } catch (error) {
+      throw withRetryAfter(error, call);
+    }
   }
+}
+
+/** An engine that is full says so; how fast it goes on is known here. */
+function withRetryAfter(error: unknown, { permit }: Call): unknown {
+  if (!permit || !(error instanceof InferenceError)) return error;
+  if (error.code !== StatusCode.Unavailable || error.retryAfterSeconds !== undefined) return error;
+  const { code, message, cause } = error;
+  const retryAfterSeconds = permit.retryAfterSeconds();
+  return new InferenceError(code, message, { cause, retryAfterSeconds });
 }

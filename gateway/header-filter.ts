@@ -6,4 +6,4 @@ export function withoutCredentials(filter: HeaderFilter): HeaderFilter {
   return { test: (name) => !secret.test(name) && filter.test(name) };
 }
 
-const secret = /^(?:authorization|x-api-key)$/iu;
+const secret = /^(?:authorization|tidepool-edge|x-api-key)$/iu;

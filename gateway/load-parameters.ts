@@ -1,5 +1,6 @@
 import type { LoadOptions } from "../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
+import type { AuditDetails } from "../telemetry/audit-log.ts";
 
 /** The value of one load parameter on its wire; each reader throws for a value of another type. */
 export interface LoadParameter {
@@ -21,6 +22,14 @@ export function loadOptions(parameters: Iterable<readonly [string, LoadParameter
     }
   }
   return { ...(config !== undefined && { config }), ...(files.size > 0 && { files }) };
+}
+
+/** What the audit log tells of a load: which config and files it brings along, and not what is in them. */
+export function loadDetails({ config, files }: LoadOptions): AuditDetails {
+  return {
+    ...(config !== undefined && { config: true }),
+    ...(files && { files: [...files.keys()] }),
+  };
 }
 
 /** The refusal of a repository's name: the models of all repositories are one set. */

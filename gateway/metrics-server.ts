@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { mayUseAllModels } from "../auth/caller.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { prometheusContentType } from "../telemetry/prometheus-text.ts";
@@ -7,6 +7,8 @@ import type { DataPlane } from "./data-plane.ts";
 import { credentialsIn } from "./http/credentials.ts";
 import { errorHeaders, errorJson, httpStatus } from "./http/error-status.ts";
 import { listen, type ListenAddress } from "./listen.ts";
+import type { PortTls } from "./tls/secure-server.ts";
+import { createWebServer } from "./tls/web-server.ts";
 
 export interface MetricsServerOptions extends ListenAddress {
   /** Metrics as text, asked at every scrape. */
@@ -15,6 +17,8 @@ export interface MetricsServerOptions extends ListenAddress {
   readonly access?: Access;
   /** Who is asked whether the server lives and is ready: probes get an answer here without any key. */
   readonly health?: Pick<DataPlane, "live" | "ready">;
+  /** Without it connections are not encrypted. */
+  readonly tls?: PortTls;
 }
 
 /** The endpoint that Prometheus scrapes: a port of its own, so that it need not be where clients are. */
@@ -23,9 +27,17 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
+/** Those who scrape and probe are few. */
+const maxConnections = 1000;
+
+const longestSilenceMilliseconds = 60_000;
+
 /** Listens for scrapes; rejects with the system's error when it cannot. */
 export async function listenMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
-  const server = createServer((request, response) => {
+  const { server, endHandshakes } = createWebServer({}, options.tls);
+  server.maxConnections = maxConnections;
+  server.timeout = longestSilenceMilliseconds;
+  server.on("request", (request, response) => {
     answer(request, response, options).catch((cause: unknown) => refuse(response, cause));
   });
   const port = await listen(server, options);
@@ -35,6 +47,7 @@ export async function listenMetrics(options: MetricsServerOptions): Promise<Metr
       return new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        endHandshakes();
       });
     },
   };

@@ -1,4 +1,5 @@
 import { latencyBoundsMicroseconds } from "./latency-histogram.ts";
+import { latencySummary } from "./latency-summary.ts";
 import type { Labels, MetricFamily, MetricSample } from "./metric-family.ts";
 import type { MetricsConfig } from "./metrics-config.ts";
 import {
@@ -8,7 +9,6 @@ import {
   type InferencePhase,
   type ModelObservation,
 } from "./model-observation.ts";
-import { quantileOf } from "./quantile.ts";
 
 interface Observed {
   readonly model: ModelObservation;
@@ -52,9 +52,7 @@ export function inferenceMetrics(
       : []),
     ...cacheCounters(observed, config),
     ...gauges(observed),
-    ...(config.summaryLatencies
-      ? inferencePhases.flatMap((phase) => summary(observed, phase, config.summaryQuantiles))
-      : []),
+    ...(config.summaryLatencies ? summaries(observed, config.summaryQuantiles) : []),
   ];
 }
 
@@ -135,9 +133,7 @@ function cacheCounters(
   observed: readonly Observed[],
   { counterLatencies }: MetricsConfig,
 ): readonly MetricFamily[] {
-  const caches = observed.flatMap(({ model: { cache }, labels }) =>
-    cache ? [{ cache, labels }] : [],
-  );
+  const caches = withCache(observed);
   if (caches.length === 0) return [];
   const family = (
     name: string,
@@ -163,12 +159,12 @@ function cacheCounters(
     family(
       "nv_cache_hit_duration_per_model",
       "Total cache hit duration per model, in microseconds",
-      ({ hitMicroseconds }) => hitMicroseconds,
+      ({ hit }) => hit.microseconds,
     ),
     family(
       "nv_cache_miss_duration_per_model",
       "Total cache miss (insert+lookup) duration per model, in microseconds",
-      ({ missMicroseconds }) => missMicroseconds,
+      ({ miss }) => miss.microseconds,
     ),
   ];
 }
@@ -190,40 +186,33 @@ function gauges(observed: readonly Observed[]): readonly MetricFamily[] {
   ];
 }
 
-/** A summary's series, as families of their own: the estimates, and the count and sum that they stand on. */
-function summary(
+function withCache(
   observed: readonly Observed[],
-  phase: InferencePhase,
+): readonly { readonly cache: CacheObservation; readonly labels: Labels }[] {
+  return observed.flatMap(({ model: { cache }, labels }) => (cache ? [{ cache, labels }] : []));
+}
+
+function summaries(
+  observed: readonly Observed[],
   quantiles: readonly number[],
 ): readonly MetricFamily[] {
-  const [stem, help] = phaseNames[phase];
-  const name = `nv_inference_${stem}_summary_us`;
-  return [
-    {
-      name,
-      help: `Summary of ${help}, estimated from its buckets`,
-      type: "gauge",
-      samples: observed.flatMap(({ model, labels }) => {
-        const cumulative = model.phases[phase].histogram.cumulative();
-        return quantiles.map((quantile) => ({
-          labels: { ...labels, quantile: String(quantile) },
-          value: quantileOf(quantile, latencyBoundsMicroseconds, cumulative),
-        }));
-      }),
-    },
-    {
-      name: `${name}_count`,
-      help: `Number of requests in the summary of ${help}`,
-      type: "counter",
-      samples: each(observed, ({ phases }) => phases[phase].histogram.cumulative().at(-1) ?? 0),
-    },
-    {
-      name: `${name}_sum`,
-      help: `Cumulative ${help}`,
-      type: "counter",
-      samples: each(observed, ({ phases }) => Math.round(phases[phase].microseconds)),
-    },
-  ];
+  const ofPhases = inferencePhases.flatMap((phase) => {
+    const [stem, help] = phaseNames[phase];
+    const summarised = observed.map(({ model, labels }) => ({
+      labels,
+      phase: model.phases[phase],
+    }));
+    return latencySummary(`nv_inference_${stem}_summary_us`, help, summarised, quantiles);
+  });
+  const ofCaches = (["hit", "miss"] as const).flatMap((outcome) => {
+    const summarised = withCache(observed).map(({ cache, labels }) => ({
+      labels,
+      phase: cache[outcome],
+    }));
+    const help = `cache ${outcome} duration per model, in microseconds`;
+    return latencySummary(`nv_cache_${outcome}_summary_per_model`, help, summarised, quantiles);
+  });
+  return [...ofPhases, ...ofCaches];
 }
 
 function each(

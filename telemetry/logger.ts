@@ -83,6 +83,11 @@ export class ServerLog implements Logger, LogSettings {
       this.#pino.debug({ verbose: level, ...fields }, message);
   }
 
+  /** At level info, whatever the switches say: what must not be turned off by those of whom it tells. */
+  always(message: string, fields: LogFields): void {
+    this.#pino.info(fields, message);
+  }
+
   #time(): string {
     const now = new Date();
     return this.#values.logFormat === "ISO8601" ? `"${now.toISOString()}"` : String(now.getTime());

@@ -24,11 +24,12 @@ export interface PhaseObservation {
 /** What a cache in front of a version did. */
 export interface CacheObservation {
   readonly hits: number;
-  readonly hitMicroseconds: number;
+  /** What their lookups took. */
+  readonly hit: PhaseObservation;
   /** Requests that were looked up in vain, run and kept. */
   readonly misses: number;
-  /** Of lookups and insertions. */
-  readonly missMicroseconds: number;
+  /** What lookups and insertions took. */
+  readonly miss: PhaseObservation;
 }
 
 /** The state of one loaded model version as a scrape reads it: the metrics ask for it, the hot path never meets them. */

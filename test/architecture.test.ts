@@ -18,6 +18,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   gateway: ["protocol", "telemetry", "repository", "auth"],
   pool: ["protocol", "telemetry", "repository", "serving"],
   autoscaler: ["protocol", "telemetry", "redis", "repository", "queue"],
+  functions: ["protocol"],
   cli: [
     "protocol",
     "telemetry",
@@ -38,8 +39,8 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
   pino: ["telemetry/"],
   "prom-client": ["telemetry/"],
   "pino-pretty": ["telemetry/"],
-  hono: ["gateway/http/"],
-  "@hono/node-server": ["gateway/http/"],
+  hono: ["gateway/http/", "functions/model-uploaded/"],
+  "@hono/node-server": ["gateway/http/", "functions/model-uploaded/"],
   "@grpc/grpc-js": ["gateway/grpc/", "autoscaler/"],
   "@opentelemetry/api": ["telemetry/"],
   "@opentelemetry/exporter-trace-otlp-http": ["telemetry/"],
@@ -47,11 +48,15 @@ const vendors: Readonly<Record<string, readonly string[]>> = {
   "@opentelemetry/sdk-trace": ["telemetry/"],
   "onnxruntime-node": ["pool/"],
   "@aws-sdk/client-s3": ["repository/"],
+  "@aws-sdk/s3-request-presigner": ["repository/"],
   yaml: ["cli/"],
   ioredis: ["redis/"],
-  jose: ["auth/"],
+  jose: ["auth/", "functions/edge/"],
+  "rate-limiter-flexible": ["auth/"],
   "lru-cache": ["cache/"],
   bullmq: ["queue/"],
+  standardwebhooks: ["gateway/webhooks/"],
+  "ipaddr.js": ["gateway/webhooks/"],
 };
 
 /** Packages that run anywhere, as the protocol does, and may be used anywhere. */

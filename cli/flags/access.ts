@@ -14,6 +14,10 @@ export const accessFlags = {
     true,
     "Tell callers without a key whether the server lives and is ready, for probes.",
   ),
+  "edge-secret-file": optional(
+    path,
+    "File with the secrets of edge Workers, one a line: a call that is signed with one of them is that of the caller it names.",
+  ),
   "metrics-anonymous": flag(boolean, false, "Show the metrics to callers without a key, too."),
   "jwt-jwks-url": optional(
     text,

@@ -14,4 +14,9 @@ export const autoscalerFlags = {
   "keda-server-cert": optional(path, "Certificate of the external scaler, in PEM."),
   "keda-server-key": optional(path, "Its key, in PEM."),
   "keda-root-cert": optional(path, "Whose certificates KEDA must show; without it, none."),
+  "keda-anonymous": flag(
+    boolean,
+    false,
+    "Answer whoever reaches the external scaler from another machine without a certificate.",
+  ),
 };

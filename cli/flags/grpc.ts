@@ -39,11 +39,12 @@ export const grpcFlags = {
     integer(1),
     "Milliseconds that calls get to end on a connection that is too old.",
   ),
+  "grpc-max-connections": flag(integer(1), 10_000, "gRPC connections that may be open."),
   "grpc-infer-thread-count": noEffect(integer(1), "one event loop serves all gRPC calls"),
   "grpc-infer-allocation-pool-size": noEffect(integer(0), "messages are not pooled"),
   "grpc-max-response-pool-size": noEffect(integer(0), "messages are not pooled"),
   "grpc-restricted-protocol": repeated(
     restrictedCategories,
-    "The same for gRPC, where the metadata is called triton-grpc-protocol-<header>.",
+    "Parts of gRPC that only callers with metadata may use, which is called triton-grpc-protocol-<header>.",
   ),
 };

@@ -1,5 +1,5 @@
 import { flag, noEffect, refused, repeated, replaced } from "../flag.ts";
-import { boolean, choice, integer, path, text } from "../flag-type.ts";
+import { boolean, choice, integer, path, positiveNumber, text } from "../flag-type.ts";
 
 /** Where models come from and when they load. */
 export const modelFlags = {
@@ -32,6 +32,11 @@ export const modelFlags = {
   "exit-on-error": flag(boolean, true, "End when a model fails to load at the start."),
   "strict-readiness": flag(boolean, true, "Be ready only when every model is."),
   "model-load-thread-count": flag(integer(1, 1024), 4, "Models that load at the same time."),
+  "warmup-timeout-secs": flag(
+    positiveNumber,
+    600,
+    "Seconds that all samples of model_warmup may take on one instance.",
+  ),
   "split-oversized-batches": flag(
     boolean,
     false,
@@ -49,4 +54,19 @@ export const modelFlags = {
   "model-load-gpu-limit": noEffect(text, "the limit of a GPU's memory is not watched"),
   "backend-directory": noEffect(path, "backends are part of this server"),
   "repoagent-directory": noEffect(path, "repository agents are not supported"),
+};
+
+/** Versions that clients bring. */
+export const uploadFlags = {
+  "allow-uploads": flag(
+    boolean,
+    false,
+    "Take versions of models from clients that may, as tidepool push sends them, into the repository.",
+  ),
+  "upload-max-mb": flag(integer(1), 65_536, "Largest version that is taken, in MiB."),
+  "upload-keep-secs": flag(
+    integer(1),
+    86_400,
+    "Seconds after which an upload that was not finished is forgotten.",
+  ),
 };

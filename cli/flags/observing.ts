@@ -9,6 +9,11 @@ export const logFlags = {
   "log-error": flag(boolean, true, "Log errors."),
   "log-format": flag(choice("default", "ISO8601"), "default", "How log lines spell the time."),
   "log-file": flag(text, "", "File for the log, instead of standard output."),
+  "audit-log": flag(
+    text,
+    "-",
+    "File for one line about each change of models, keys and settings; - for the log.",
+  ),
 };
 
 /** Metrics for Prometheus. */

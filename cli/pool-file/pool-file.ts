@@ -1,8 +1,7 @@
-import { createReadStream } from "node:fs";
-import { UsageError } from "../usage-error.ts";
 import { matchesPattern, modelPattern } from "../../protocol/model-pattern.ts";
 import { poolDefaults, type Pool } from "./pool.ts";
 import { readPool } from "./read-pool.ts";
+import { readText } from "./read-text.ts";
 import { YamlReading } from "./yaml-reading.ts";
 
 /** The pools of a deployment, in the order in which they are asked for a model. */
@@ -10,13 +9,11 @@ export interface PoolFile {
   readonly pools: readonly Pool[];
 }
 
-const mostBytes = 2 ** 20;
 const mostPools = 64;
 
 /** The pools that a deployment's `tidepool.yaml` names; throws a UsageError that lists all that is wrong with it. */
 export async function readPoolFile(path: string): Promise<PoolFile> {
-  const bytes = await readBounded(path);
-  return parsePoolFile(decode(bytes, path), path);
+  return parsePoolFile(await readText(path, "pools"), path);
 }
 
 /** The pools that the text of a file names; throws a UsageError with all its mistakes, each with file and line. */
@@ -53,31 +50,4 @@ export function defaultPoolFile(options: {
 /** The first pool with a pattern for a model; undefined where no pool serves it. */
 export function poolOf({ pools }: PoolFile, modelName: string): Pool | undefined {
   return pools.find(({ models }) => models.some((one) => matchesPattern(one, modelName)));
-}
-
-async function readBounded(path: string): Promise<Buffer> {
-  // One byte more than may be shows that there is too much, also where nothing tells the size before, as in a pipe.
-  const bytes = await readStart(path, mostBytes + 1);
-  if (bytes.length > mostBytes) {
-    throw new UsageError(`${path}: given more than ${mostBytes} bytes, expected at most as many`);
-  }
-  return bytes;
-}
-
-async function readStart(path: string, length: number): Promise<Buffer> {
-  try {
-    return Buffer.concat(await createReadStream(path, { end: length - 1 }).toArray());
-  } catch (cause) {
-    throw new UsageError(`${path}: given no file that can be read, expected one with pools`, {
-      cause,
-    });
-  }
-}
-
-function decode(bytes: Buffer, path: string): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw new UsageError(`${path}: given bytes that are no text, expected UTF-8`, { cause });
-  }
 }

@@ -1,10 +1,13 @@
-import { status } from "@grpc/grpc-js";
+import { type Metadata, status } from "@grpc/grpc-js";
 import { type InferenceError, StatusCode } from "../../protocol/error.ts";
+import { retryMetadata } from "./retry-info.ts";
 
 /** How a failed call ends on the wire. */
 export interface CallStatus {
   readonly code: status;
   readonly details: string;
+  /** Trailing metadata. */
+  readonly metadata?: Metadata;
 }
 
 /** The gRPC status of each outcome; a new outcome does not compile until it has one. */
@@ -19,18 +22,29 @@ const grpcStatus: Readonly<Record<StatusCode, status>> = {
   [StatusCode.Cancelled]: status.CANCELLED,
   [StatusCode.Unauthenticated]: status.UNAUTHENTICATED,
   [StatusCode.PermissionDenied]: status.PERMISSION_DENIED,
+  [StatusCode.ResourceExhausted]: status.RESOURCE_EXHAUSTED,
 };
 
 /** A client's header list holds 8 KiB by default, and each byte of a text may become three. */
 const longestDetails = 2048;
+/** Where the text stands there twice. */
+const longestRetryDetails = 512;
 
 /** How a call ends that failed so. */
-export function callStatus(error: InferenceError): CallStatus {
-  return { code: grpcStatus[error.code], details: headerText(error.message) };
+export function callStatus({
+  code: outcome,
+  message,
+  retryAfterSeconds,
+}: InferenceError): CallStatus {
+  const code = grpcStatus[outcome];
+  if (retryAfterSeconds === undefined)
+    return { code, details: headerText(message, longestDetails) };
+  const details = headerText(message, longestRetryDetails);
+  return { code, details, metadata: retryMetadata({ code, details }, retryAfterSeconds) };
 }
 
 /** A text that fits a header: not too long, and without half a surrogate pair, which has no encoding. */
-function headerText(text: string): string {
-  const cut = text.length > longestDetails ? `${text.slice(0, longestDetails)}…` : text;
+function headerText(text: string, longest: number): string {
+  const cut = text.length > longest ? `${text.slice(0, longest)}…` : text;
   return cut.toWellFormed();
 }

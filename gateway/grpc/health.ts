@@ -6,9 +6,9 @@ import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { callFields, credentialsIn } from "./call-context.ts";
 import { callStatus } from "./error-status.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import type { GrpcOptions } from "./options.ts";
 import type { GrpcMethods } from "./services.ts";
-import type { OpenCall } from "./stream.ts";
 import { encode, unaryMethod } from "./unary-method.ts";
 
 /** How often a watcher's status is looked at again, in milliseconds. */
@@ -20,7 +20,7 @@ type ServingStatus = "SERVING" | "NOT_SERVING";
 export function healthMethods(
   plane: DataPlane,
   options: GrpcOptions,
-  open: Set<OpenCall>,
+  open: OpenCalls,
 ): GrpcMethods {
   return {
     Check: unaryMethod(
@@ -36,7 +36,7 @@ export function healthMethods(
 function watch(
   plane: DataPlane,
   { access, log }: GrpcOptions,
-  open: Set<OpenCall>,
+  open: OpenCalls,
 ): handleServerStreamingCall<Buffer, Buffer> {
   const response = messages().type("grpc.health.v1.HealthCheckResponse");
   return (call) => {

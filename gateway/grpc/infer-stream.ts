@@ -1,9 +1,11 @@
 import type { ServerDuplexStream } from "@grpc/grpc-js";
+import { anonymousCaller } from "../../auth/caller.ts";
 import type { Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceRequest, InferenceResponse } from "../../protocol/inference.ts";
 import type { RequestMemory } from "../../protocol/shared-memory.ts";
 import { admit } from "../access.ts";
+import type { Permit } from "../admission.ts";
 import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { beginTrace, endTrace, grpcMoments, traceFailure, traceSending } from "../trace-call.ts";
@@ -29,6 +31,14 @@ interface Turn {
   readonly come: Promise<unknown>;
   /** Lets the next one go ahead as soon as this one's turn has come. */
   readonly pass: () => void;
+}
+
+interface StreamedRequest {
+  readonly message: RequestMessage;
+  readonly call: Call;
+  readonly turn: Turn;
+  /** Of the message. */
+  readonly bytes: number;
 }
 
 /** The requests and responses of one ModelStreamInfer call. */
@@ -83,7 +93,8 @@ export class InferStream {
     beginTrace(this.#options.tracer, call, message.modelName, grpcMoments);
     this.#calls.add(call);
     if (this.#calls.size >= maxInflight) this.#duplex.pause();
-    void this.#serve(message, call, this.#nextTurn()).then(() => this.#finish(call));
+    const turn = this.#nextTurn();
+    void this.#serve({ message, call, turn, bytes: bytes.length }).then(() => this.#finish(call));
   }
 
   #nextTurn(): Turn {
@@ -94,10 +105,11 @@ export class InferStream {
   }
 
   /** Never rejects. */
-  async #serve(message: RequestMessage, call: Call, turn: Turn): Promise<void> {
+  async #serve({ message, call, turn, bytes }: StreamedRequest): Promise<void> {
     const memory = this.#options.sharedMemory?.open();
+    let permit: Permit | undefined;
     try {
-      await this.#admit(message, call);
+      permit = await this.#admit(message, call, bytes);
       const model = await this.#plane.model(message.modelName, message.modelVersion);
       const { headerForwardPattern } = this.#options;
       const headers = forwardedHeaders(this.#duplex.metadata, headerForwardPattern);
@@ -118,17 +130,26 @@ export class InferStream {
       await turn.come;
       await this.#fail(message, call, error);
     } finally {
+      permit?.release();
       memory?.close();
       turn.pass();
     }
   }
 
   /** Each request anew: a stream may be open for longer than its key is valid. */
-  async #admit({ modelName: model }: RequestMessage, call: Call): Promise<void> {
-    const { access } = this.#options;
-    if (!access) return;
-    const given = credentialsIn(this.#duplex.metadata);
-    call.principal = await admit(access, given, { need: "infer", model });
+  async #admit(
+    { modelName: model }: RequestMessage,
+    call: Call,
+    bytes: number,
+  ): Promise<Permit | undefined> {
+    const { access, admission } = this.#options;
+    let caller = anonymousCaller;
+    if (access) {
+      const given = credentialsIn(this.#duplex.metadata);
+      caller = await admit(access, given, { need: "infer", model });
+      call.principal = caller;
+    }
+    return admission?.enter({ caller, call, model, bytes });
   }
 
   /** Where no response has said that it is the last one, an empty one says so to those who asked for it. */

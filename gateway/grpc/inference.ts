@@ -1,4 +1,5 @@
 import { type handleUnaryCall, Metadata } from "@grpc/grpc-js";
+import { anonymousCaller } from "../../auth/caller.ts";
 import type { Credentials } from "../../auth/authenticator.ts";
 import type { Call } from "../../protocol/call.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
@@ -6,6 +7,7 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
 import type { Parameters } from "../../protocol/parameters.ts";
 import { admit } from "../access.ts";
+import type { Permit } from "../admission.ts";
 import { clientError, logAnswered } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { serverTiming } from "../server-timing.ts";
@@ -45,18 +47,24 @@ export function isDecoupled(model: ServedModel): boolean {
 /** ModelInfer: one request, one response. */
 export function inferAnswer(
   plane: DataPlane,
-  { access, log, sharedMemory, tracer }: GrpcOptions,
+  { access, admission, log, sharedMemory, tracer }: GrpcOptions,
 ): InferAnswer {
   return async (exchange) => {
     const { call } = exchange;
     let message: RequestMessage | undefined;
+    let permit: Permit | undefined;
     try {
       message = readRequest(exchange.message);
+      const { modelName: model } = message;
+      let caller = anonymousCaller;
       if (access) {
-        const wanted = { need: "infer", model: message.modelName } as const;
-        const caller = admit(access, exchange.credentials(), wanted);
-        call.principal = caller instanceof Promise ? await caller : caller;
+        const known = admit(access, exchange.credentials(), { need: "infer", model });
+        caller = known instanceof Promise ? await known : known;
+        call.principal = caller;
       }
+      const bytes = exchange.message.length;
+      const entered = admission?.enter({ caller, call, model, bytes });
+      permit = entered instanceof Promise ? await entered : entered;
       beginTrace(tracer, call, message.modelName, grpcMoments);
       const response = await infer(plane, message, exchange, sharedMemory);
       traceSending(call, grpcMoments);
@@ -68,6 +76,8 @@ export function inferAnswer(
       const error = clientError(cause, log, callFields(modelInferPath, call, message));
       traceFailure(call, error, grpcMoments);
       exchange.respond(callStatus(error));
+    } finally {
+      permit?.release();
     }
     endTrace(call, grpcMoments);
   };

@@ -22,8 +22,9 @@ export function logSettingsMethod(options: GrpcOptions): UntypedHandleCall {
   const { logSettings } = options;
   return unaryMethod(
     "LogSettings",
-    ({ settings }) => {
+    ({ settings }, _caller, change) => {
       const changes = logSettingChanges(givenSettings(settings));
+      change?.tell(changes);
       if (Object.keys(changes).length > 0) logSettings.update(changes);
       const fields = Object.entries(logSettingFields(logSettings.get()));
       return { settings: Object.fromEntries(fields.map(([key, value]) => [key, wire(value)])) };

@@ -1,12 +1,14 @@
-import { ServerCredentials } from "@grpc/grpc-js";
 import type { ChannelOptions } from "@grpc/grpc-js";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { LogSettings } from "../../telemetry/log-settings.ts";
 import type { Tracer } from "../../telemetry/tracer.ts";
 import type { Access } from "../access.ts";
+import type { Admission } from "../admission.ts";
+import type { AuditTrail } from "../audit-trail.ts";
 import type { HeaderFilter } from "../header-filter.ts";
 import type { Restrictions } from "../restrictions.ts";
 import type { SharedMemoryRegions } from "../shared-memory/regions.ts";
+import type { PortTls } from "../tls/secure-server.ts";
 import { largestMessageBytes } from "./encode-response.ts";
 
 /** What the command line says about the gRPC server. */
@@ -14,7 +16,9 @@ export interface GrpcOptions {
   readonly log: Logger;
   readonly logSettings: LogSettings;
   /** Without it connections are not encrypted. */
-  readonly tls?: GrpcTls;
+  readonly tls?: PortTls;
+  /** @defaultValue 10_000 */
+  readonly maxConnections?: number;
   /** Request headers with a match anywhere in their name become request parameters. */
   readonly headerForwardPattern?: HeaderFilter;
   readonly keepalive?: GrpcKeepalive;
@@ -22,20 +26,14 @@ export interface GrpcOptions {
   readonly restrictions?: Restrictions;
   /** Without it nobody is asked for a key. */
   readonly access?: Access;
+  /** Shared with HTTP; without it every call is let in. */
+  readonly admission?: Admission;
+  /** Told of every change; without it nobody is. */
+  readonly audit?: AuditTrail;
   /** Shared with HTTP; without it nobody can register any. */
   readonly sharedMemory?: SharedMemoryRegions;
   /** Without it nothing is traced, and nobody can ask for it. */
   readonly tracer?: Tracer;
-}
-
-/** PEM texts of `--grpc-server-cert`, `--grpc-server-key` and `--grpc-root-cert`. */
-export interface GrpcTls {
-  readonly certificate: Buffer;
-  readonly key: Buffer;
-  /** Who signs clients' certificates; the system's authorities when it is left out. */
-  readonly rootCertificate?: Buffer;
-  /** Clients must show a certificate, too. */
-  readonly mutual: boolean;
 }
 
 /** The `--grpc-keepalive-…` and `--grpc-max-connection-age…` flags, in milliseconds; absent ones keep the defaults. */
@@ -71,13 +69,6 @@ export function channelOptions({ keepalive = {} }: GrpcOptions): ChannelOptions 
       "grpc.max_connection_age_grace_ms": timer(keepalive.maxConnectionAgeGraceMs),
     }),
   };
-}
-
-export function serverCredentials({ tls }: GrpcOptions): ServerCredentials {
-  if (!tls) return ServerCredentials.createInsecure();
-  const { certificate, key, rootCertificate = null, mutual } = tls;
-  const pair = { cert_chain: certificate, private_key: key };
-  return ServerCredentials.createSsl(rootCertificate, [pair], mutual);
 }
 
 /** What a timer can hold; longer ones would end at once. */

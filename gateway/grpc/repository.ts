@@ -2,7 +2,12 @@ import { seenBy } from "../../auth/caller.ts";
 import type { UnloadOptions } from "../../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { type LoadParameter, loadOptions, repositoryNamed } from "../load-parameters.ts";
+import {
+  loadDetails,
+  type LoadParameter,
+  loadOptions,
+  repositoryNamed,
+} from "../load-parameters.ts";
 import type { GrpcOptions } from "./options.ts";
 import type { GrpcMethods } from "./services.ts";
 import { unaryMethod } from "./unary-method.ts";
@@ -29,18 +34,22 @@ export function repositoryMethods(plane: DataPlane, options: GrpcOptions): GrpcM
     ),
     RepositoryModelLoad: unaryMethod(
       "RepositoryModelLoad",
-      async ({ repositoryName, modelName, parameters }) => {
+      async ({ repositoryName, modelName, parameters }, _caller, change) => {
         refuseRepositoryName(repositoryName);
-        await plane.load(modelName, loadOptions(loadParameters(parameters)));
+        const brought = loadOptions(loadParameters(parameters));
+        change?.tell(loadDetails(brought));
+        await plane.load(modelName, brought);
         return {};
       },
       options,
     ),
     RepositoryModelUnload: unaryMethod(
       "RepositoryModelUnload",
-      async ({ repositoryName, modelName, parameters }) => {
+      async ({ repositoryName, modelName, parameters }, _caller, change) => {
         refuseRepositoryName(repositoryName);
-        await plane.unload(modelName, unloadOptions(parameters));
+        const how = unloadOptions(parameters);
+        change?.tell({ ...how });
+        await plane.unload(modelName, how);
         return {};
       },
       options,

@@ -1,11 +1,14 @@
 import { type ServerInterceptor, ServerInterceptingCall, status } from "@grpc/grpc-js";
 import { type GrpcMethodName, grpcCategories } from "../api-category.ts";
+import type { AuditTrail } from "../audit-trail.ts";
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { type Restrictions, unlocks } from "../restrictions.ts";
+import { changeBy } from "./audited.ts";
 
 const keyPrefix = "triton-grpc-protocol-";
 
 /** Lets calls of restricted methods pass only with the metadata that opens them. */
-export function restrictCalls(restrictions: Restrictions): ServerInterceptor {
+export function restrictCalls(restrictions: Restrictions, audit?: AuditTrail): ServerInterceptor {
   return ({ path }, call) =>
     new ServerInterceptingCall(call, {
       start: (next) =>
@@ -18,10 +21,11 @@ export function restrictCalls(restrictions: Restrictions): ServerInterceptor {
             // Header names travel in lower case, however the restriction spells them.
             const given = metadata.get(header).map(String);
             if (given.some((value) => unlocks(value, restriction))) return pass(metadata);
-            call.sendStatus({
-              code: status.UNAVAILABLE,
-              details: `This protocol is restricted, expecting header '${header}'`,
-            });
+            const details = `This protocol is restricted, expecting header '${header}'`;
+            const peer = { metadata, getPeer: () => call.getPeer() };
+            const refusal = new InferenceError(StatusCode.PermissionDenied, details);
+            changeBy(peer, audit, path, "")?.end(undefined, refusal);
+            call.sendStatus({ code: status.UNAVAILABLE, details });
           },
         }),
     });

@@ -16,7 +16,8 @@ export function sharedMemoryMethods(options: GrpcOptions): GrpcMethods {
     })),
     SystemSharedMemoryRegister: method(
       "SystemSharedMemoryRegister",
-      ({ name, key, offset, byteSize }) => {
+      ({ name, key, offset, byteSize }, _caller, change) => {
+        change?.tell({ key, offset, byteSize });
         regions.register({ name, key, offset, byteSize });
         return {};
       },

@@ -17,10 +17,11 @@ type Settings = Readonly<Record<string, { readonly value: readonly string[] }>>;
 export function traceSettingsMethod(plane: DataPlane, options: GrpcOptions): UntypedHandleCall {
   return unaryMethod(
     "TraceSetting",
-    async ({ settings, modelName }) => {
+    async ({ settings, modelName }, _caller, change) => {
       const tracer = requiredTracer(options.tracer);
       await checkTracedModel(plane, modelName);
       const changes = traceSettingChanges(givenSettings(settings));
+      change?.tell({ ...changes });
       if (Object.keys(changes).length > 0) tracer.update(modelName, changes);
       const fields = Object.entries(traceSettingFields(tracer, modelName));
       return { settings: Object.fromEntries(fields.map(([name, value]) => [name, { value }])) };

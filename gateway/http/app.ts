@@ -3,6 +3,7 @@ import { anonymous } from "../../protocol/call.ts";
 import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { noRestrictions } from "../restrictions.ts";
+import { admitted } from "./admitted.ts";
 import { errorHeaders, httpStatus } from "./error-status.ts";
 import { exchangeHandler } from "./exchange.ts";
 import type { HttpEnv } from "./exchange.ts";
@@ -24,6 +25,7 @@ import { addModelRoute, jsonError } from "./routes.ts";
 import { addSharedMemoryRoutes } from "./shared-memory.ts";
 import { addStatisticsRoutes } from "./statistics.ts";
 import { addTraceRoutes } from "./trace-settings.ts";
+import { addUploadRoutes } from "./uploads.ts";
 
 /** What a server serves. */
 export interface HttpApp {
@@ -40,7 +42,7 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   const infer = inferAnswer(plane, options);
   const app = new Hono<HttpEnv>();
   app.notFound(() => jsonError("Not Found", 404));
-  const { log, restrictions = noRestrictions, access } = options;
+  const { log, restrictions = noRestrictions, access, audit } = options;
   // Handlers answer their own errors; what comes here is a call that may not be, or a mistake of ours.
   app.onError((cause, { req }) => {
     const error = clientError(cause, log, {
@@ -54,9 +56,9 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
     });
     return jsonError(error.message, httpStatus[error.code], errorHeaders(error));
   });
-  const routes = { app, restrictions, access };
+  const routes = { app, restrictions, access, audit };
   addModelRoute(routes, "/infer", {
-    POST: exchangeHandler(log, jobInferAnswer(plane, options, infer)),
+    POST: exchangeHandler(log, admitted(options, jobInferAnswer(plane, options, infer))),
   });
   addModelRoute(routes, "/generate", { POST: generateHandler(plane, options) });
   addModelRoute(routes, "/generate_stream", { POST: generateStreamHandler(plane, options) });
@@ -65,13 +67,14 @@ export function createHttpApp(plane: DataPlane, options: HttpOptions): HttpApp {
   addStatisticsRoutes(routes, plane, log);
   addMetadataRoutes(routes, plane, log);
   addRepositoryRoutes(routes, plane, options);
+  addUploadRoutes(routes, plane, options);
   if (plane.jobs) addJobRoutes(routes, plane.jobs, options);
   addLoggingRoutes(routes, options);
   addTraceRoutes(routes, plane, options);
   addSharedMemoryRoutes(routes, options);
   // Who is restricted is asked on the router's way only.
   const restricted = restrictions.has("inference");
-  const fastLane = restricted ? noLane : inferLane(infer, options);
+  const fastLane = restricted ? noLane : inferLane(admitted(options, infer), options);
   const { maxInputBytes, headerForwardPattern } = options;
   const plain =
     restricted || headerForwardPattern

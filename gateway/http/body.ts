@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { GatheredBytes } from "../gathered-bytes.ts";
+import { wrongBody } from "./edge-call.ts";
 
 /** Reads a request's body, at most `limit` bytes of it. One that arrives in one piece is not copied. */
 export function readBody(
@@ -23,7 +24,12 @@ export function readBody(
       reject(tooLarge(size, limit));
     };
     incoming.on("data", onData);
-    incoming.on("end", () => resolve(body.bytes));
+    incoming.on("end", () => {
+      const { bytes } = body;
+      const wrong = wrongBody(incoming, bytes);
+      if (wrong) reject(wrong);
+      else resolve(bytes);
+    });
     incoming.on("close", () => {
       // Making an error costs more than reading a small body, so it is made only where there is one.
       if (!incoming.readableEnded) reject(hungUp(incoming.errored));

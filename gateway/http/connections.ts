@@ -1,6 +1,7 @@
-import type { Server, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import type { WebServer } from "../tls/web-server.ts";
 import type { PlainConnections } from "./plain-connections.ts";
 
 /** How often a server that closes looks for connections that it need not wait for. */
@@ -16,14 +17,14 @@ export function currentAnswer(socket: Duplex): ServerResponse | null | undefined
 
 /** The open connections of a server, so that it can close without waiting for those on which nobody asks anything. */
 export class Connections {
-  readonly #server: Server;
+  readonly #web: WebServer;
   readonly #plain: PlainConnections | undefined;
   readonly #sockets = new Set<Socket>();
 
-  constructor(server: Server, plain?: PlainConnections) {
-    this.#server = server;
+  constructor(web: WebServer, plain?: PlainConnections) {
+    this.#web = web;
     this.#plain = plain;
-    server.on("connection", (socket) => {
+    web.server.on(web.arrival, (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
@@ -32,9 +33,10 @@ export class Connections {
   /** Takes no new one, and resolves when the last has ended; those left when the signal comes are cut off. */
   close(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const server = this.#server;
+    const { server } = this.#web;
     const began = performance.now();
     this.#plain?.close();
+    this.#web.endHandshakes();
     const sweep = setInterval(() => {
       server.closeIdleConnections();
       if (performance.now() - began >= newcomerMilliseconds) this.#closeSilent();
@@ -55,7 +57,8 @@ export class Connections {
   /** To node a connection that has sent nothing, or half of a head, is not idle but at the beginning of a request. */
   #closeSilent(): void {
     for (const socket of this.#sockets) {
-      if (!currentAnswer(socket) && !this.#plain?.answering(socket)) socket.destroy();
+      const answering = currentAnswer(socket) || this.#plain?.answering(socket);
+      if (!answering && socket.writableLength === 0) socket.destroy();
     }
   }
 }

@@ -12,6 +12,7 @@ export const httpStatus = {
   [StatusCode.Cancelled]: 400,
   [StatusCode.Unauthenticated]: 401,
   [StatusCode.PermissionDenied]: 403,
+  [StatusCode.ResourceExhausted]: 429,
 } as const satisfies Record<StatusCode, number>;
 
 /** Texts repeat what a client sent; nobody reads more than this. */
@@ -27,9 +28,11 @@ export function errorJson(message: string): string {
 export function errorHeaders({
   code,
   retryAfterSeconds: seconds,
+  quota,
 }: InferenceError): Readonly<Record<string, string>> {
   return {
     ...(seconds !== undefined && { "Retry-After": String(Math.ceil(seconds)) }),
+    ...(quota && { "RateLimit-Policy": quota.policy, RateLimit: quota.left }),
     ...(code === StatusCode.Unauthenticated && { "WWW-Authenticate": 'Bearer realm="tidepool"' }),
   };
 }

@@ -6,14 +6,15 @@ import { anonymousCaller, type Caller } from "../../auth/caller.ts";
 import { Call } from "../../protocol/call.ts";
 import type { RequestMemory } from "../../protocol/shared-memory.ts";
 import type { Logger } from "../../telemetry/logger.ts";
+import type { Change } from "../audit-trail.ts";
 import { type CallFields, clientError, logAnswered } from "../call-log.ts";
 import { endTrace, httpMoments, traceFailure } from "../trace-call.ts";
 import { errorHeaders, errorJson, httpStatus } from "./error-status.ts";
 
-/** The environment of all handlers: node's own request and response, and who calls where that is asked. */
+/** The environment of all handlers: node's own request and response, who calls where that is asked, and what is changed. */
 export interface HttpEnv {
   readonly Bindings: HttpBindings;
-  readonly Variables: { readonly caller?: Caller };
+  readonly Variables: { readonly caller?: Caller; readonly change?: Change };
 }
 export type HttpContext = Context<HttpEnv>;
 export type HttpHandler = Handler<HttpEnv>;
@@ -27,6 +28,8 @@ export interface Exchange {
   readonly modelName: string;
   /** "" where the path has none. */
   readonly modelVersion: string;
+  /** For calls that change something. */
+  readonly change?: Change | undefined;
   /** Set as soon as the request has been read, for the log. */
   requestId: string | undefined;
   /** Set by who lets the request use shared memory. */
@@ -46,7 +49,8 @@ export function exchangeHandler(log: Logger, answer: ExchangeAnswer): HttpHandle
   return (context) => {
     const { incoming, outgoing } = context.env;
     const caller = context.get("caller") ?? anonymousCaller;
-    answerExchange({ incoming, outgoing, caller, ...pathModel(context) }, answer, log);
+    const change = context.get("change");
+    answerExchange({ incoming, outgoing, caller, change, ...pathModel(context) }, answer, log);
     return RESPONSE_ALREADY_SENT;
   };
 }
@@ -73,8 +77,10 @@ export function answerExchange(parts: ExchangeParts, answer: ExchangeAnswer, log
 async function settle(exchange: Exchange, answer: ExchangeAnswer, log: Logger): Promise<void> {
   try {
     await answer(exchange);
+    exchange.change?.end(exchange.caller);
     if (log.verboseLevel > 0 && !exchange.failed) logAnswered(log, exchangeFields(exchange));
   } catch (error) {
+    exchange.change?.end(exchange.caller, error);
     sendError(exchange, error, log);
   }
   endTrace(exchange.call, httpMoments);

@@ -4,6 +4,7 @@ import { generateReply } from "../../protocol/generate-json.ts";
 import { clientError } from "../call-log.ts";
 import type { DataPlane } from "../data-plane.ts";
 import { httpMoments, traceSending } from "../trace-call.ts";
+import { admitted } from "./admitted.ts";
 import { errorJson } from "./error-status.ts";
 import { exchangeFields, exchangeHandler } from "./exchange.ts";
 import type { HttpHandler } from "./exchange.ts";
@@ -15,7 +16,7 @@ import type { HttpOptions } from "./options.ts";
  * An error before the first is an ordinary error; one after it is an event, because the status has been sent.
  */
 export function generateStreamHandler(plane: DataPlane, options: HttpOptions): HttpHandler {
-  return exchangeHandler(options.log, async (exchange) => {
+  const answer = admitted(options, async (exchange) => {
     const { outgoing, call } = exchange;
     const request = await readGenerate(plane, options, exchange);
     exchange.requestId = request.id;
@@ -34,6 +35,7 @@ export function generateStreamHandler(plane: DataPlane, options: HttpOptions): H
     begin(outgoing);
     outgoing.end();
   });
+  return exchangeHandler(options.log, answer);
 }
 
 function begin(outgoing: ServerResponse): void {

@@ -9,6 +9,7 @@ import { generateReply, generateRequest } from "../../protocol/generate-json.ts"
 import type { DataPlane } from "../data-plane.ts";
 import { serverTiming } from "../server-timing.ts";
 import { beginTrace, httpMoments, traceSending } from "../trace-call.ts";
+import { admitted } from "./admitted.ts";
 import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
@@ -17,7 +18,7 @@ import type { HttpOptions } from "./options.ts";
 
 /** `POST …/generate`: a flat JSON request and its one response. */
 export function generateHandler(plane: DataPlane, options: HttpOptions): HttpHandler {
-  return exchangeHandler(options.log, async (exchange) => {
+  const answer = admitted(options, async (exchange) => {
     const request = await readGenerate(plane, options, exchange);
     exchange.requestId = request.id;
     const response = await onlyResponse(plane.stream(request, exchange.call));
@@ -26,6 +27,7 @@ export function generateHandler(plane: DataPlane, options: HttpOptions): HttpHan
     traceSending(exchange.call, httpMoments);
     sendJson(exchange.outgoing, 200, generateReply(response));
   });
+  return exchangeHandler(options.log, answer);
 }
 
 /** Reads the request of generate and of generate_stream. */

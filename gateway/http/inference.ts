@@ -21,6 +21,7 @@ import {
   responseCoding,
 } from "./content-coding.ts";
 import type { ContentCoding } from "./content-coding.ts";
+import { cameFromEdge, mayKeep } from "./edge-call.ts";
 import type { Exchange, ExchangeAnswer } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
 import { sendInferEvents, wantsEvents } from "./infer-events.ts";
@@ -45,7 +46,11 @@ async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange)
   try {
     const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
     if (wantsEvents(incoming)) return await sendInferEvents(exchange, request, plane, options.log);
+    const digest = digestForEdge(plane, exchange, options);
     const response = await plane.infer(request, call);
+    // Another one may have been loaded meanwhile: who knows which of them has answered.
+    if (digest !== undefined && digest === digestForEdge(plane, exchange, options))
+      mayKeep(exchange, digest);
     const timing = serverTiming(call);
     if (timing !== undefined) outgoing.setHeader("Server-Timing", timing);
     traceSending(call, httpMoments);
@@ -53,6 +58,17 @@ async function infer(plane: DataPlane, options: HttpOptions, exchange: Exchange)
   } finally {
     memory?.close();
   }
+}
+
+/** Of the version that answers, where the edge Worker asks and all that the answer depends on is the request's body. */
+function digestForEdge(
+  plane: DataPlane,
+  { incoming, modelName, modelVersion }: Exchange,
+  { restrictions, headerForwardPattern }: HttpOptions,
+): string | undefined {
+  if (!cameFromEdge(incoming) || headerForwardPattern || restrictions?.has("inference"))
+    return undefined;
+  return plane.answersDigest(modelName, modelVersion);
 }
 
 /** Reads an infer request of the exchange's model from its body. */
@@ -107,10 +123,14 @@ export function refuseDecoupled(model: ServedModel): void {
 }
 
 /** Reads the body, and decompresses it. */
-export async function readInferBody(
-  { incoming, outgoing }: Exchange,
-  limit: number,
-): Promise<Buffer> {
+export async function readInferBody(exchange: Exchange, limit: number): Promise<Buffer> {
+  const body = await readDecompressed(exchange, limit);
+  // It may be longer than announced, being compressed, or shorter, having announced nothing.
+  exchange.call.permit?.hold(body.length);
+  return body;
+}
+
+async function readDecompressed({ incoming, outgoing }: Exchange, limit: number): Promise<Buffer> {
   const contentEncoding = incoming.headers["content-encoding"];
   if (contentEncoding === undefined) return await readBody(incoming, outgoing, limit);
   // Tells the client that is refused below what it could have used.

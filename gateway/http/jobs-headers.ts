@@ -9,29 +9,40 @@ export interface JobWish {
   readonly asyncAfterMilliseconds: number | undefined;
   /** `Idempotency-Key`: as a job it is run once, however often it is asked for. */
   readonly key: string | undefined;
+  /** `Webhook-URL`: is told when the job has ended. */
+  readonly webhook: string | undefined;
 }
 
 /** True for a call that may want to be a job: it is no ordinary one. */
 export function asksForJob(headers: IncomingHttpHeaders): boolean {
-  return headers["prefer"] !== undefined || headers["idempotency-key"] !== undefined;
+  return (
+    headers["prefer"] !== undefined ||
+    headers["idempotency-key"] !== undefined ||
+    headers["webhook-url"] !== undefined
+  );
 }
 
 /** Undefined for a call that does not want to be a job; throws for a key that is none. */
 export function jobWish(headers: IncomingHttpHeaders): JobWish | undefined {
   if (!asksForJob(headers)) return undefined;
   const preferences = preferencesOf(text(headers["prefer"]));
-  const { "idempotency-key": given } = headers;
+  const { "idempotency-key": given, "webhook-url": url } = headers;
   const key = given === undefined ? undefined : keyOf(text(given));
+  const webhook = url === undefined ? undefined : text(url);
+  if (webhook !== undefined && !preferences.has("respond-async")) {
+    throw invalidArgument("Webhook-URL: expected Prefer: respond-async, too");
+  }
   if (key === undefined && !preferences.has("respond-async")) return undefined;
   return {
     key,
+    webhook,
     asyncAfterMilliseconds: preferences.has("respond-async")
       ? waitMilliseconds(preferences.get("wait"))
       : undefined,
   };
 }
 
-/** Equal for requests that are the same: what they ask, and all that says how to read it. */
+/** Equal for requests that are the same: what they ask, all that says how to read it, and who is told. */
 export function requestDigest(
   { headers }: IncomingMessage,
   target: readonly string[],
@@ -39,8 +50,16 @@ export function requestDigest(
   body: Uint8Array,
 ): string {
   const headLength = headers[inferenceHeaderContentLength] ?? "";
+  const { "webhook-url": webhook } = headers;
   return createHash("sha256")
-    .update(JSON.stringify([target, headLength, [...forwarded]]))
+    .update(
+      JSON.stringify([
+        target,
+        headLength,
+        [...forwarded],
+        ...(webhook === undefined ? [] : [webhook]),
+      ]),
+    )
     .update(body)
     .digest("base64url");
 }

@@ -68,8 +68,15 @@ async function submit({ plane, jobs, options, exchange, wish, body }: Context, i
   exchange.memory = options.sharedMemory && noMemoryForJobs;
   const { request, binaryOutputs } = parseInferBody(model, body, exchange, options);
   const valid = validRequest(model, request);
-  const keyed = wish.key !== undefined;
-  return jobs.submit(id, { principal: call.principal, request: valid, binaryOutputs, keyed });
+  await call.permit?.charge(valid.batchSize);
+  const { key, webhook } = wish;
+  return jobs.submit(id, {
+    principal: call.principal,
+    request: valid,
+    binaryOutputs,
+    keyed: key !== undefined,
+    ...(webhook !== undefined && { webhook }),
+  });
 }
 
 async function answer({ jobs, exchange, wish }: Context, job: Job): Promise<void> {

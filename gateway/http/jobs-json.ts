@@ -1,4 +1,5 @@
 import type { Job, JobDurability } from "../../protocol/job.ts";
+import type { DeliveryAttempt } from "../../protocol/webhook.ts";
 
 /** A job as clients read it. */
 export function jobJson(job: Job): object {
@@ -17,7 +18,23 @@ export function jobJson(job: Job): object {
   };
 }
 
-/** The same for who has just submitted it, with what it survives. */
+/** An attempt to tell a receiver, likewise. */
+export function deliveryJson(attempt: DeliveryAttempt): object {
+  const { id, type, outcome, status, why, at, milliseconds, nextAt } = attempt;
+  return {
+    webhook_id: id,
+    type,
+    attempt: attempt.attempt,
+    at: time(at),
+    milliseconds,
+    ...(status !== undefined && { status }),
+    outcome,
+    ...(why !== undefined && { why }),
+    ...(nextAt !== undefined && { next_at: time(nextAt) }),
+  };
+}
+
+/** A job for who has just submitted it, with what it survives. */
 export function acceptedJson(job: Job, durability: JobDurability): object {
   const canBeLost = losses[durability];
   return {

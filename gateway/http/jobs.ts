@@ -1,22 +1,26 @@
 import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
 import { hasEnded, type Job, type Jobs, jobStates, type JobState } from "../../protocol/job.ts";
 import { answerOf } from "../async-jobs.ts";
+import { admitted } from "./admitted.ts";
 import { errorJson } from "./error-status.ts";
 import { type Exchange, exchangeHandler, type HttpHandler, sendJson } from "./exchange.ts";
 import { sendResponse } from "./inference.ts";
 import { sendJobEvents } from "./jobs-events.ts";
-import { jobJson } from "./jobs-json.ts";
+import { deliveryJson, jobJson } from "./jobs-json.ts";
 import type { HttpOptions } from "./options.ts";
 import { addRoute, type HttpRoutes } from "./routes.ts";
 
 /** `/v2/jobs`: what has become of durable requests, for those who sent them. */
-export function addJobRoutes(routes: HttpRoutes, jobs: Jobs, { log }: HttpOptions): void {
+export function addJobRoutes(routes: HttpRoutes, jobs: Jobs, options: HttpOptions): void {
+  const { log } = options;
   const handler = (answer: (exchange: Exchange, jobs: Jobs) => Promise<void>): HttpHandler =>
     exchangeHandler(log, (exchange) => answer(exchange, jobs));
   addRoute(routes, "/v2/jobs", { GET: handler(list) });
   addRoute(routes, "/v2/jobs/:job", { GET: handler(show), DELETE: handler(cancel) });
   addRoute(routes, "/v2/jobs/:job/result", { GET: handler(result) });
-  addRoute(routes, "/v2/jobs/:job/replay", { POST: handler(replay) });
+  addRoute(routes, "/v2/jobs/:job/deliveries", { GET: handler(deliveries) });
+  const again = admitted(options, (exchange) => replay(exchange, jobs));
+  addRoute(routes, "/v2/jobs/:job/replay", { POST: exchangeHandler(log, again) });
   addRoute(routes, "/v2/jobs/:job/events", {
     GET: handler(async (exchange) =>
       sendJobEvents(exchange, jobs, (await found(exchange, jobs)).id),
@@ -50,6 +54,13 @@ async function result(exchange: Exchange, jobs: Jobs): Promise<void> {
   }
   const { response, binaryOutputs } = await answerOf(jobs, exchange.call.principal, job);
   await sendResponse(exchange, response, binaryOutputs);
+}
+
+async function deliveries(exchange: Exchange, jobs: Jobs): Promise<void> {
+  const { id } = await found(exchange, jobs);
+  const attempts = await jobs.deliveries(exchange.call.principal, id);
+  const json = JSON.stringify({ deliveries: attempts.map(deliveryJson) });
+  sendJson(exchange.outgoing, 200, json);
 }
 
 async function cancel(exchange: Exchange, jobs: Jobs): Promise<void> {

@@ -16,10 +16,11 @@ export function addLoggingRoutes(routes: HttpRoutes, options: HttpOptions): void
   const settingsJson = (): string => JSON.stringify(logSettingFields(logSettings.get()));
   addRoute(routes, "/v2/logging", {
     GET: exchangeHandler(log, async ({ outgoing }) => sendJson(outgoing, 200, settingsJson())),
-    POST: exchangeHandler(log, async ({ incoming, outgoing }) => {
+    POST: exchangeHandler(log, async ({ incoming, outgoing, change }) => {
       const changes = await readJsonBody(incoming, outgoing, maxInputBytes, ({ root }) =>
         logSettingChanges(givenSettings(root)),
       );
+      change?.tell(changes);
       logSettings.update(changes);
       sendJson(outgoing, 200, settingsJson());
     }),

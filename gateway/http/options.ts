@@ -3,6 +3,8 @@ import type { LogSettings } from "../../telemetry/log-settings.ts";
 import type { Logger } from "../../telemetry/logger.ts";
 import type { Tracer } from "../../telemetry/tracer.ts";
 import type { Access } from "../access.ts";
+import type { Admission } from "../admission.ts";
+import type { AuditTrail } from "../audit-trail.ts";
 import type { Restrictions } from "../restrictions.ts";
 import type { SharedMemoryRegions } from "../shared-memory/regions.ts";
 
@@ -16,6 +18,10 @@ export interface HttpOptions {
   readonly restrictions?: Restrictions;
   /** Without it nobody is asked for a key. */
   readonly access?: Access;
+  /** Told of every change; without it nobody is. */
+  readonly audit?: AuditTrail;
+  /** Shared with gRPC; without it every call is let in. */
+  readonly admission?: Admission;
   /** Shared with gRPC; without it nobody can register any. */
   readonly sharedMemory?: SharedMemoryRegions;
   /** Without it nothing is traced, and nobody can ask for it. */

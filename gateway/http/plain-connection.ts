@@ -20,8 +20,9 @@ export interface PlainConnectionOptions {
   readonly answer: AnswerPlain;
   readonly maxInputBytes: number;
   readonly keepAliveMilliseconds: number;
+  readonly maxRequests: number;
   /** Takes over the connection for good; what it has sent and nobody has answered is read again from its stream. */
-  readonly handOver: (socket: Socket) => void;
+  readonly handOver: (socket: Socket, answered: number) => void;
 }
 
 /**
@@ -37,6 +38,7 @@ export class PlainConnection {
   readonly #timeout = (): void => this.#idle();
   #head: PlainHead | undefined;
   #call: Call | undefined;
+  #answered = 0;
   /** Sent before its turn. */
   #early: Buffer[] = [];
   #closing = false;
@@ -60,7 +62,7 @@ export class PlainConnection {
   /** Ends the connection, after the answer that is under way, if one is; a client that has never asked may still do it. */
   close(): void {
     this.#closing = true;
-    if (!this.#call && this.#head) this.#socket.destroy();
+    if (!this.#call && this.#head) this.#socket.destroySoon();
   }
 
   #received(chunk: Buffer): void {
@@ -93,12 +95,22 @@ export class PlainConnection {
     this.#call = call;
     const reply = await this.#options.answer(head, body, call);
     this.#call = undefined;
+    this.#answered += 1;
+    if (this.#answered >= this.#options.maxRequests) this.#closing = true;
     const socket = this.#socket;
     if (socket.writable) this.#write(reply);
     endTrace(call, httpMoments);
     if (!socket.writable) return;
     if (this.#closing) socket.end();
     else if (this.#early.length > 0) this.#handOver(this.#early.splice(0));
+    else if (socket.writableNeedDrain) this.#waitUntilTaken();
+  }
+
+  /** Who takes no answers gets no more of them. */
+  #waitUntilTaken(): void {
+    const socket = this.#socket;
+    socket.pause();
+    socket.once("drain", () => socket.resume());
   }
 
   #write({ status, headers, body }: PlainReply): void {
@@ -143,7 +155,7 @@ export class PlainConnection {
     socket.setTimeout(0);
     socket.pause();
     socket.unshift(Buffer.concat(unread));
-    this.#options.handOver(socket);
+    this.#options.handOver(socket, this.#answered);
     socket.resume();
   }
 }

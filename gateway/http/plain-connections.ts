@@ -1,6 +1,8 @@
-import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { WebServer } from "../tls/web-server.ts";
+import type { ConnectionBounds } from "./connection-bounds.ts";
 import { type AnswerPlain, PlainConnection } from "./plain-connection.ts";
+import type { RequestCounts } from "./request-counts.ts";
 
 /** What is asked of an app for its plainest calls. */
 export interface PlainCalls {
@@ -12,15 +14,14 @@ export interface PlainCalls {
 export class PlainConnections {
   readonly #open = new Map<Socket, PlainConnection>();
 
-  constructor(server: Server, calls: PlainCalls, keepAliveMilliseconds: number) {
-    const toNode = server.listeners("connection");
-    server.removeAllListeners("connection");
-    const handOver = (socket: Socket): void => {
+  constructor(web: WebServer, calls: PlainCalls, bounds: ConnectionBounds, counts: RequestCounts) {
+    const handOver = (socket: Socket, answered: number): void => {
       this.#open.delete(socket);
-      for (const listener of toNode) listener.call(server, socket);
+      counts.begin(socket, answered);
+      toNode(socket);
     };
-    server.on("connection", (socket: Socket) => {
-      const connection = new PlainConnection(socket, { ...calls, keepAliveMilliseconds, handOver });
+    const toNode = web.divert((socket) => {
+      const connection = new PlainConnection(socket, { ...calls, ...bounds, handOver });
       this.#open.set(socket, connection);
       socket.once("close", () => this.#open.delete(socket));
     });

@@ -20,9 +20,9 @@ export interface PlainHead {
   readonly apiKey: string | undefined;
 }
 
-/** Names that need no decoding; all others are left to the router. */
+/** Names that need no decoding and are not long; all others are left to the router. */
 const requestLine =
-  /^POST (?<path>\/v2\/models\/(?<model>\w[\w.-]*)(?:\/versions\/(?<version>[0-9]+))?\/infer) HTTP\/1\.1$/u;
+  /^POST (?<path>\/v2\/models\/(?<model>\w[\w.-]{0,511})(?:\/versions\/(?<version>[0-9]{1,19}))?\/infer) HTTP\/1\.1$/u;
 /** RFC 9110, 5.5: visible ASCII, and blanks within; no line is folded. */
 const headerLine = /^(?<name>[a-z0-9-]+):[ \t]*(?<value>[!-~](?:[ -~\t]*[!-~])?)?[ \t]*$/iu;
 const bodyLengths = /^\d{1,10}$/u;

@@ -4,7 +4,12 @@ import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { asBoolean, asString, member, membersOf } from "../../protocol/json-access.ts";
 import { decodeJson, readJson } from "../../protocol/json-text.ts";
 import type { DataPlane } from "../data-plane.ts";
-import { type LoadParameter, loadOptions, repositoryNamed } from "../load-parameters.ts";
+import {
+  loadDetails,
+  type LoadParameter,
+  loadOptions,
+  repositoryNamed,
+} from "../load-parameters.ts";
 import { readBody } from "./body.ts";
 import { exchangeHandler, sendJson } from "./exchange.ts";
 import type { Exchange, HttpHandler } from "./exchange.ts";
@@ -29,12 +34,16 @@ export function addRepositoryRoutes(
     const onlyReady = asBoolean(member(body, "ready") ?? false, "");
     return JSON.stringify(seenBy(caller, await plane.repositoryIndex(onlyReady)));
   });
-  const load = answer(async ({ modelName }, body) => {
-    await plane.load(modelName, loadOptions(loadParameters(member(body, "parameters"))));
+  const load = answer(async ({ modelName, change }, body) => {
+    const brought = loadOptions(loadParameters(member(body, "parameters")));
+    change?.tell(loadDetails(brought));
+    await plane.load(modelName, brought);
     return "";
   });
-  const unload = answer(async ({ modelName }, body) => {
-    await plane.unload(modelName, unloadOptions(member(body, "parameters")));
+  const unload = answer(async ({ modelName, change }, body) => {
+    const how = unloadOptions(member(body, "parameters"));
+    change?.tell({ ...how });
+    await plane.unload(modelName, how);
     return "";
   });
   const flush = exchangeHandler(options.log, async ({ modelName, outgoing }) => {

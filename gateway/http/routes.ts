@@ -1,10 +1,14 @@
 import type { Hono } from "hono";
-import { type Access, admit } from "../access.ts";
+import { InferenceError, StatusCode } from "../../protocol/error.ts";
+import { type Access, admit, checked } from "../access.ts";
 import { httpCategories, type HttpPath } from "../api-category.ts";
 import { httpNeeds, type Need } from "../policy.ts";
 import { type Restriction, type Restrictions, unlocks } from "../restrictions.ts";
 import { credentialsIn } from "./credentials.ts";
+import { edgeCaller } from "./edge-call.ts";
 import { errorJson } from "./error-status.ts";
+import type { AuditTrail } from "../audit-trail.ts";
+import { audited } from "./audited.ts";
 import type { HttpContext, HttpEnv, HttpHandler } from "./exchange.ts";
 
 /** Where routes are added. */
@@ -13,10 +17,12 @@ export interface HttpRoutes {
   readonly restrictions: Restrictions;
   /** Without it nobody is asked for a key. */
   readonly access: Access | undefined;
+  /** Without it nobody is told of changes. */
+  readonly audit: AuditTrail | undefined;
 }
 
 /** The methods of one path; any other one is answered with 405. */
-export type Methods = Readonly<Partial<Record<"GET" | "POST" | "DELETE", HttpHandler>>>;
+export type Methods = Readonly<Partial<Record<"GET" | "POST" | "PUT" | "DELETE", HttpHandler>>>;
 
 type ModelRest<Path = HttpPath> = Path extends `/v2/models/:model${infer Rest}` ? Rest : never;
 
@@ -49,7 +55,7 @@ export function jsonError(
  * are refused as the reference refuses them.
  */
 function addPath(
-  { app, restrictions, access }: HttpRoutes,
+  { app, restrictions, access, audit }: HttpRoutes,
   route: string,
   path: HttpPath,
   methods: Methods,
@@ -58,20 +64,28 @@ function addPath(
   const restriction = restrictions.get(httpCategories[path]);
   const serve: HttpHandler = (context, next) => {
     if (restriction && !mayPass(context, restriction)) {
-      return jsonError(`This API is restricted, expecting header '${restriction.key}'`, 403);
+      const text = `This API is restricted, expecting header '${restriction.key}'`;
+      throw new InferenceError(StatusCode.PermissionDenied, text);
     }
     const handler = byMethod.get(context.req.method);
     return handler ? handler(context, next) : jsonError("Method Not Allowed", 405);
   };
-  app.all(route, access ? guarded(access, httpNeeds[path], serve) : serve);
+  const open = access ? guarded(access, httpNeeds[path], serve) : serve;
+  app.all(route, audit ? audited(audit, path, open) : open);
 }
 
 /** Serves only those who may call. */
 function guarded(access: Access, need: Need, serve: HttpHandler): HttpHandler {
   return async (context, next) => {
-    const given = credentialsIn(context.env.incoming.headers);
-    const model = context.req.param("model") ?? "";
-    context.set("caller", await admit(access, given, { need, model }));
+    const { incoming } = context.env;
+    const wanted = { need, model: context.req.param("model") ?? "" };
+    const found = await edgeCaller(access.edge, incoming);
+    if (found) {
+      context.set("caller", found);
+      checked(found, wanted);
+    } else {
+      context.set("caller", await admit(access, credentialsIn(incoming.headers), wanted));
+    }
     return serve(context, next);
   };
 }

@@ -1,16 +1,27 @@
-import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { listen, type ListenAddress } from "../listen.ts";
+import type { PortTls } from "../tls/secure-server.ts";
+import { createWebServer } from "../tls/web-server.ts";
 import type { HttpApp } from "./app.ts";
+import { boundConnections, type ConnectionBounds, defaultBounds } from "./connection-bounds.ts";
 import { Connections } from "./connections.ts";
+import type { CrossOrigin } from "./cross-origin.ts";
+import { refuseHead } from "./head-bounds.ts";
 import { PlainConnections } from "./plain-connections.ts";
+import { RequestCounts } from "./request-counts.ts";
 import { jsonError } from "./routes.ts";
+import { withSecurityHeaders } from "./security-headers.ts";
 import { arrivalOptions, refuseUnreadable } from "./unreadable-request.ts";
 
 export interface HttpAddress extends ListenAddress {
   /** So long may a request take to arrive, head and body. @defaultValue 300_000 */
   readonly requestMilliseconds?: number;
+  readonly bounds?: ConnectionBounds;
+  /** Without it connections are not encrypted. */
+  readonly tls?: PortTls;
+  /** Without it browsers let no page of another origin read answers. */
+  readonly crossOrigin?: CrossOrigin;
 }
 
 /** A server that listens. */
@@ -20,21 +31,21 @@ export interface HttpServer {
   close(signal: AbortSignal): Promise<void>;
 }
 
-/** Longer than balancers and client pools keep an idle connection, so that it is they who close it, and no request is lost. */
-const keepAliveMilliseconds = 75_000;
-
 /** Serves an app over HTTP/1.1; rejects with the system's error when the address cannot be had. */
 export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<HttpServer> {
-  const listener = getRequestListener(app.fetch, { errorHandler: badTarget });
-  const limits = { requestMilliseconds: address.requestMilliseconds ?? 300_000 };
-  const server = createServer({
-    ...arrivalOptions(limits),
-    keepAliveTimeout: keepAliveMilliseconds,
-    noDelay: true,
-  });
-  const plain = app.plain && new PlainConnections(server, app.plain, keepAliveMilliseconds);
-  const connections = new Connections(server, plain);
+  const { bounds = defaultBounds, crossOrigin, requestMilliseconds = 300_000 } = address;
+  const fetch = withSecurityHeaders(app.fetch);
+  const listener = getRequestListener(fetch, { errorHandler: badTarget });
+  const limits = { requestMilliseconds };
+  const web = createWebServer({ ...arrivalOptions(limits), noDelay: true }, address.tls);
+  const { server } = web;
+  boundConnections(server, bounds);
+  const counts = new RequestCounts(bounds.maxRequests);
+  const plain = app.plain && new PlainConnections(web, app.plain, bounds, counts);
+  const connections = new Connections(web, plain);
   const serve = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    counts.count(incoming, outgoing);
+    if (refuseHead(incoming, outgoing) || crossOrigin?.(incoming, outgoing)) return;
     if (!app.fastLane(incoming, outgoing)) void listener(incoming, outgoing);
   };
   server.on("request", serve);

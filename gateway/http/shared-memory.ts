@@ -21,9 +21,11 @@ export function addSharedMemoryRoutes(routes: HttpRoutes, options: HttpOptions):
       await make(regionName(exchange), exchange);
       sendJson(exchange.outgoing, 200, "");
     });
-  const register = change(async (name, { incoming, outgoing }) => {
+  const register = change(async (name, { incoming, outgoing, change: told }) => {
     const read = (document: JsonDocument) => describedRegion(name, document);
-    regions.register(await readJsonBody(incoming, outgoing, maxInputBytes, read));
+    const region = await readJsonBody(incoming, outgoing, maxInputBytes, read);
+    told?.tell({ key: region.key, offset: region.offset, byteSize: region.byteSize });
+    regions.register(region);
   });
   const unregister = change((name) => regions.unregister(name));
   const system = "/v2/systemsharedmemory";

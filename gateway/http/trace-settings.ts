@@ -29,11 +29,12 @@ export function addTraceRoutes(
     GET: exchangeHandler(log, async ({ outgoing, modelName }) => {
       sendJson(outgoing, 200, settingsJson(await traced(modelName), modelName));
     }),
-    POST: exchangeHandler(log, async ({ incoming, outgoing, modelName }) => {
+    POST: exchangeHandler(log, async ({ incoming, outgoing, modelName, change }) => {
       const tracer = await traced(modelName);
       const changes = await readJsonBody(incoming, outgoing, maxInputBytes, ({ root }) =>
         traceSettingChanges(givenSettings(root)),
       );
+      change?.tell({ ...changes });
       if (Object.keys(changes).length > 0) tracer.update(modelName, changes);
       sendJson(outgoing, 200, settingsJson(tracer, modelName));
     }),

@@ -28,8 +28,9 @@ export function refuseUnreadable(
   socket: Duplex,
   { requestMilliseconds }: ArrivalLimits,
 ): void {
-  // An answer that is on its way must not be mixed with another one.
-  if (!socket.writable || currentAnswer(socket)?.headersSent) {
+  // An answer that is on its way must not be mixed with another one, and who does not take it would not take this one.
+  const answering = currentAnswer(socket)?.headersSent || socket.writableLength > 0;
+  if (!socket.writable || answering) {
     socket.destroy();
     return;
   }

@@ -7,7 +7,7 @@ import path from "node:path";
 import { prepareTests } from "./prepare-tests.js";
 import { say } from "./progress.js";
 
-const parts = ["typecheck", "lint", "format:check", "unused", "test"];
+const parts = ["typecheck", "typecheck:edge", "lint", "format:check", "unused", "test"];
 const { scripts } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
 
 await command(async () => {

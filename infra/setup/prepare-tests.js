@@ -12,6 +12,7 @@ export async function prepareTests() {
   await installPackages();
   await installPython();
   if (!onPath("prometheus")) await bringDebianPackage("prometheus");
+  if (!onPath("openssl")) await bringDebianPackage("openssl");
   await bringRedis();
   await bringPerfAnalyzer();
   await bringVersitygw();

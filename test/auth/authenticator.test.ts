@@ -88,6 +88,10 @@ describe("authenticator", () => {
     await expect(callers.authenticate(authorization("Bearer e30.e30.x"))).rejects.toThrow(
       "given a token, expected an API key",
     );
+    const onlyEdge = authenticator({ keys: undefined, tokens: undefined });
+    await expect(onlyEdge.authenticate(nothing)).rejects.toThrow(
+      "credentials: given nothing, expected a call by way of the edge",
+    );
   });
 
   it("says the same of a key with another secret, an unknown one, one that ended, and nonsense", async () => {

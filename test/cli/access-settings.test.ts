@@ -34,12 +34,26 @@ describe("checkSettings, who may call", () => {
     expect(check(metrics, "--api-keys=a")).not.toThrow();
   });
 
-  it("knows that pool workers and autoscalers ask nobody for a key", () => {
-    const metrics = ["--metrics-address=0.0.0.0", "--api-keys=redis"];
+  it("takes the metrics of pool workers and autoscalers as those of gateways", () => {
+    const metrics = "--metrics-address=0.0.0.0";
     for (const port of ["--pool-metrics-port=9", "--autoscaler-metrics-port=9"]) {
-      expect(check(...metrics, port)).toThrow("add --metrics-anonymous if that is wanted");
-      expect(check(...metrics, port, "--metrics-anonymous")).not.toThrow();
+      expect(check(metrics, port)).toThrow("--metrics-address: given 0.0.0.0");
+      expect(check(metrics, port, "--api-keys=redis")).not.toThrow();
     }
+  });
+
+  it("answers KEDA on other machines only with a certificate, or if somebody says so", () => {
+    const keda = ["--allow-keda", "--keda-address=0.0.0.0"];
+    const tls = ["--keda-server-cert=a", "--keda-server-key=b"];
+    expect(check("--allow-keda")).not.toThrow();
+    expect(check("--keda-address=0.0.0.0")).not.toThrow();
+    for (const more of [[], tls, ["--api-keys=redis"]])
+      expect(check(...keda, ...more)).toThrow("--keda-address: given 0.0.0.0");
+    expect(check(...keda, "--keda-anonymous")).not.toThrow();
+    expect(check(...keda, "--allow-anonymous")).not.toThrow();
+    expect(check(...keda, ...tls, "--keda-root-cert=c")).not.toThrow();
+    for (const flag of ["--keda-server-cert=a", "--keda-server-key=b", "--keda-root-cert=c"])
+      expect(check(...keda, flag)).toThrow("expected it and --keda-server-key together");
   });
 
   it.each<[flags: readonly string[], message: string]>([

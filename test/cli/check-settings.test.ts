@@ -69,5 +69,24 @@ describe("checkSettings", () => {
     expect(check("--grpc-use-ssl")).toThrow("expected --grpc-server-cert");
     expect(check("--grpc-use-ssl", ...files)).not.toThrow();
     expect(check("--grpc-use-ssl-mutual", ...files)).toThrow("expected --grpc-root-cert");
+    expect(check("--tls-cert=c")).toThrow("--tls-cert, --tls-key: given one of them");
+    expect(check("--tls-key=k")).toThrow("--tls-cert, --tls-key: given one of them");
+    expect(check("--tls-client-ca=a")).toThrow("--tls-client-ca: expected --tls-cert");
+    expect(check("--tls-cert=c", "--tls-key=k", "--tls-client-ca=a")).not.toThrow();
   });
+
+  it("lets no page of any origin act as the user of a browser", () => {
+    const credentials = "--cors-allow-credentials";
+    expect(check(credentials)).toThrow("--cors-allow-credentials: expected --cors-allow-origin");
+    expect(check(credentials, "--cors-allow-origin=*")).toThrow("and not *");
+    expect(check(credentials, "--cors-allow-origin=https://app.example")).not.toThrow();
+    expect(check("--cors-allow-origin=*")).not.toThrow();
+  });
+
+  it.each(["https://app.example/", "https://app.example/path", "app.example", "https://*.example"])(
+    "takes no %s for an origin",
+    (given) => {
+      expect(check(`--cors-allow-origin=${given}`)).toThrow("expected origin as in");
+    },
+  );
 });

@@ -67,7 +67,7 @@ describe("tidepool keys", () => {
   });
 
   it.each<[args: readonly string[], message: string]>([
-    [[], "keys: given '', expected one of create, list, rotate, revoke"],
+    [[], "keys: given '', expected one of create"],
     [["make"], "keys: given 'make', expected one of create"],
     [["rotate", "a", "b"], "keys: given 'rotate', expected one of"],
     [["rotate"], "keys rotate: given no id"],

@@ -5,7 +5,8 @@ import { LocalStore } from "../../repository/local-store.ts";
 import { S3Store } from "../../repository/s3-store.ts";
 
 async function open(...args: string[]): Promise<readonly unknown[]> {
-  return (await openModelStores(readSettings(args, {}).settings, {})).stores;
+  const { uploads } = await openModelStores(readSettings(args, {}).settings, {});
+  return uploads.map(({ store }) => store);
 }
 
 describe("openModelStores", () => {

@@ -4,7 +4,7 @@ import { scopes } from "../../auth/scope.ts";
 import { httpNeeds } from "../../gateway/policy.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { errorOf } from "../helpers/http-client.ts";
-import { rawConnection } from "../helpers/raw-connection.ts";
+import { rawConnection, rawStatus } from "../helpers/raw-connection.ts";
 import { echo } from "../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../helpers/served-model.ts";
 import { HttpStand } from "./http/http-stand.ts";
@@ -59,11 +59,8 @@ function post(key: string, model = "batch", more = ""): string {
 /** Asks on a connection of its own, by each of the ways that a call can be read. */
 async function statuses(key: string, model = "batch"): Promise<readonly string[]> {
   const all: string[] = [];
-  for (const more of ["", "X-Other: 1\r\n", "Expect: 100-continue\r\n"]) {
-    const text = post(key, model, `${more}Connection: close\r\n`);
-    const { ended } = await rawConnection(http.origin.slice(7), text);
-    all.push(...statusesIn(await ended));
-  }
+  for (const more of ["", "X-Other: 1\r\n", "Expect: 100-continue\r\n"])
+    all.push(String(await rawStatus(http.origin.slice(7), post(key, model, more))));
   return all;
 }
 

@@ -1,5 +1,7 @@
+import { expect } from "vitest";
 import { authenticator } from "../../auth/authenticator.ts";
-import { createKey, type KeyPurpose, revokeKey } from "../../auth/key-changes.ts";
+import { createKey, type KeyPurpose, limitKey, revokeKey } from "../../auth/key-changes.ts";
+import type { Limits } from "../../auth/limits/limits.ts";
 import { KeyRing } from "../../auth/key-ring.ts";
 import type { Access } from "../../gateway/access.ts";
 import { anyPurpose } from "../auth/key-store-cases.ts";
@@ -13,6 +15,8 @@ export interface KeyDesk {
   readonly store: MemoryKeyStore;
   /** A key that counts already. */
   key(purpose?: Partial<KeyPurpose>): Promise<string>;
+  /** Resolves when the key has those limits and no others. */
+  limit(key: string, limits: Limits): Promise<void>;
   /** Resolves when the key counts no more. */
   revoke(key: string): Promise<void>;
   close(): void;
@@ -31,6 +35,11 @@ export async function openKeyDesk(healthAnonymous = true): Promise<KeyDesk> {
         if (!ring.find(key.id)) throw new Error("not yet");
       });
       return key.text;
+    },
+    async limit(key, limits) {
+      const { id } = await limitKey(store, key.slice(3, 15), limits);
+      store.tell();
+      await eventually(() => expect(ring.find(id)?.caller.limits).toEqual(limits));
     },
     async revoke(key) {
       const { id } = await revokeKey(store, key.slice(3, 15));

@@ -19,9 +19,12 @@ export class MemoryEngine implements Engine {
   readonly loaded: [name: string, options: LoadOptions][] = [];
   readonly unloaded: [name: string, options: UnloadOptions][] = [];
   readonly flushed: string[] = [];
+  readonly activated: string[] = [];
   isReady = true;
   /** For a test to put in place. */
   progress?: NonNullable<Engine["progress"]>;
+  /** Likewise. */
+  answersDigest?: NonNullable<Engine["answersDigest"]>;
   readonly #models = new Map<string, { readonly model: ServedModel; readonly answers: Answers }>();
 
   add(model: ServedModel, answers: Answers): void {
@@ -71,6 +74,11 @@ export class MemoryEngine implements Engine {
 
   async load(name: string, options: LoadOptions): Promise<void> {
     this.loaded.push([name, options]);
+  }
+
+  async activate(name: string): Promise<readonly string[]> {
+    this.activated.push(name);
+    return this.#models.has(name) ? ["1"] : [];
   }
 
   async unload(name: string, options: UnloadOptions): Promise<void> {

@@ -2,7 +2,7 @@ import { LatencyHistogram } from "../../telemetry/latency-histogram.ts";
 import type { ModelObservation, PhaseObservation } from "../../telemetry/model-observation.ts";
 
 /** A phase that took so long, once for each number. */
-function phaseOf(...microseconds: readonly number[]): PhaseObservation {
+export function phaseOf(...microseconds: readonly number[]): PhaseObservation {
   const histogram = new LatencyHistogram();
   for (const one of microseconds) histogram.observe(one);
   return { microseconds: microseconds.reduce((sum, one) => sum + one, 0), histogram };

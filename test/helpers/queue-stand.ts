@@ -9,7 +9,9 @@ import { anonymous, Call } from "../../protocol/call.ts";
 import type { InferenceRequest } from "../../protocol/inference.ts";
 import type { ModelDynamicBatching } from "../../protocol/model-config.ts";
 import { publishOpened } from "../../queue/openings.ts";
+import { names } from "../../queue/names.ts";
 import { PoolChannel } from "../../queue/pool-channel.ts";
+import { openQueue } from "../../queue/pool-link.ts";
 import { PoolWorker } from "../../queue/pool-worker.ts";
 import { RemoteVersions } from "../../queue/remote-versions.ts";
 import { TicketStore } from "../../queue/ticket-store.ts";
@@ -195,6 +197,20 @@ export class QueueStand {
     this.#closing.push(close);
     return close;
   }
+}
+
+/** How many requests each envelope in Redis has whose job is not over, in the order in which they were made. */
+export async function openEnvelopes({ pool, commands }: QueueStand): Promise<number[]> {
+  const queue = openQueue(pool, commands);
+  const jobs = await queue.getJobs();
+  await queue.close();
+  const data = jobs.flatMap((job) => job?.data ?? []);
+  const sizes = data
+    .toSorted((a, b) => Number(a.envelope > b.envelope) - 0.5)
+    .map(({ envelope, bundle, requests }) =>
+      bundle === undefined ? commands.hget(names.envelope(pool, envelope), "open") : requests,
+    );
+  return (await Promise.all(sizes)).map(Number);
 }
 
 /** Hands a request to a version, as an engine does. */

@@ -35,3 +35,22 @@ export async function rawConnection(
     ended,
   };
 }
+
+/** The status of the answer to one request on a connection of its own, which is then ended; NaN where there is no answer. */
+export async function rawStatus(address: string, request: Buffer | string): Promise<number> {
+  const connection = await rawConnection(address, request);
+  const { promise: answered, resolve } = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (statusIn(connection.received) !== undefined) resolve();
+  };
+  connection.socket.on("data", look);
+  look();
+  await Promise.race([answered, connection.ended]);
+  connection.socket.destroy();
+  return Number(statusIn(connection.received));
+}
+
+/** That of an answer, not of what only asks to go on. */
+function statusIn(received: Buffer): string | undefined {
+  return /^HTTP\/1\.1 (?<status>[2-5]\d\d)/mu.exec(String(received))?.groups?.["status"];
+}

@@ -61,7 +61,11 @@ export interface SentRequest extends PendingRequest {
   readonly sink: KeptAnswers;
 }
 
-export function pendingRequest(request: ValidInferenceRequest, enqueuedAt = 0): SentRequest {
-  const call = new Call(anonymous, enqueuedAt);
+export function pendingRequest(
+  request: ValidInferenceRequest,
+  enqueuedAt = 0,
+  { tenant } = anonymous,
+): SentRequest {
+  const call = new Call({ ...anonymous, tenant }, enqueuedAt);
   return { request, call, sink: new KeptAnswers(), enqueuedAt };
 }

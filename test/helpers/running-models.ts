@@ -56,6 +56,14 @@ export class ModelsInMemory implements RunningModels {
     return Promise.resolve();
   }
 
+  activate(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  probe(): Promise<void> {
+    return Promise.resolve();
+  }
+
   unload(): Promise<void> {
     return Promise.resolve();
   }

@@ -49,15 +49,15 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
-/** Starts versitygw; resolves when it has made its bucket. */
-export async function startS3(bucket = "models"): Promise<S3Server> {
+/** Starts versitygw; resolves when it has made its bucket. @param flags of versitygw itself */
+export async function startS3(bucket = "models", flags: readonly string[] = []): Promise<S3Server> {
   const folder = mkdtempSync(path.join(tmpdir(), "tidepool-s3-"));
   const directory = path.join(folder, "data");
   mkdirSync(directory);
   const address = `127.0.0.1:${await freePort()}`;
   const child = spawn(
     path.join(versions, "versitygw"),
-    ["--port", address, "--keep-alive", "--quiet", "posix", directory],
+    ["--port", address, "--keep-alive", "--quiet", ...flags, "posix", directory],
     {
       stdio: "ignore",
       env: { ...process.env, ROOT_ACCESS_KEY: accessKey, ROOT_SECRET_KEY: secretKey },

@@ -8,9 +8,9 @@ import { identityModel } from "../helpers/onnx-model.ts";
 import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
 import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
 
-/** What stays: who is there, which versions are known, what was counted, and BullMQ's own of an empty queue. */
+/** What stays: who is there, which versions are known, what was counted, whose turn it is, and BullMQ's own of an empty queue. */
 const staying =
-  /^tidepool:(?:autoscaler|statistics|gateway:.*)$|\}:(?:(?:opened|ticket|statistics):.*|counters|requests:(?:events|id|meta))$/u;
+  /^tidepool:(?:autoscaler|statistics|gateway:.*)$|\}:(?:(?:opened|ticket|statistics):.*|counters|virtual-(?:time|finishes)|requests:(?:events|id|meta))$/u;
 /** The request lies beside its envelope, and its answer beside the list of replies. */
 const largeElements = 300_000;
 

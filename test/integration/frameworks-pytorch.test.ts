@@ -1,22 +1,7 @@
-import { cpSync } from "node:fs";
-import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../helpers/eventually.ts";
-import {
-  bringMilliseconds,
-  childrenOf,
-  differenceFrom,
-  type FrameworkModels,
-  outputsOf,
-  sendTogether,
-  writeFrameworkModels,
-} from "../helpers/framework-models.ts";
+import { describe, expect, it } from "vitest";
+import { outputsOf, sendTogether } from "../helpers/framework-models.ts";
+import { copyModel, frameworkCases, FrameworkServing } from "../helpers/framework-serving.ts";
 import { binaryInfer, errorOf } from "../helpers/http-client.ts";
-import { ModelDirectory } from "../helpers/model-directory.ts";
-import { type Serving, startServing, stopServing } from "../helpers/serving.ts";
-
-let framework: FrameworkModels;
-let serving: Serving;
 
 const tensor = (name: string, type: string, dims: string): string =>
   `{ name: "${name}" data_type: TYPE_${type} dims: [ ${dims} ] }`;
@@ -45,47 +30,28 @@ const configs: Readonly<Record<string, string>> = {
   first: `max_batch_size: 8 input [${tensor("x", "FP32", "2")}] output [${tensor("y", "FP32", "2")}]`,
 };
 
-const loaded = [...Object.keys(configs), "misplaced"];
-
 const config = (more: string): string => `platform: "pytorch_libtorch" ${more}`;
 
-beforeAll(async () => {
-  const models = new ModelDirectory();
-  framework = await writeFrameworkModels("pytorch", models);
-  for (const [name, more] of Object.entries(configs))
-    models.write(`${name}/config.pbtxt`, config(more));
-  models.write("broken/1/model.pt", "no archive");
-  models.write("broken/config.pbtxt", config(`max_batch_size: 8 ${classifier}`));
-  const copies: Readonly<Record<string, string>> = {
-    unnamed: "",
-    lonely: `${both.replace(/, \{.*/u, "]")} output [${tensor("sum", "FP32", "3")}]`,
-    misplaced: `${both} output [${tensor("output__7", "FP32", "3")}]`,
-    unsure: `${both} output [${tensor("sum", "FP32", "3")}]
+const serving = new FrameworkServing("pytorch", {
+  loaded: [...Object.keys(configs), "misplaced"],
+  write(models, { python }) {
+    for (const [name, more] of Object.entries(configs))
+      models.write(`${name}/config.pbtxt`, config(more));
+    models.write("broken/1/model.pt", "no archive");
+    models.write("broken/config.pbtxt", config(`max_batch_size: 8 ${classifier}`));
+    const copies: Readonly<Record<string, string>> = {
+      unnamed: "",
+      lonely: `${both.replace(/, \{.*/u, "]")} output [${tensor("sum", "FP32", "3")}]`,
+      misplaced: `${both} output [${tensor("output__7", "FP32", "3")}]`,
+      unsure: `${both} output [${tensor("sum", "FP32", "3")}]
       parameters { key: "INFERENCE_MODE" value { string_value: "perhaps" } }`,
-  };
-  for (const [name, more] of Object.entries(copies)) {
-    cpSync(path.join(models.path, "dictionary/1"), path.join(models.path, name, "1"), {
-      recursive: true,
-    });
-    models.write(`${name}/config.pbtxt`, config(more));
-  }
-  serving = await startServing(
-    models,
-    `--python=${framework.python}`,
-    "--model-control-mode=explicit",
-    ...loaded.map((name) => `--load-model=${name}`),
-  );
-}, bringMilliseconds);
-
-afterAll(() => stopServing(serving));
-
-function difference(model: string, datatype?: string): Promise<number> {
-  return differenceFrom(framework.caseOf(model), serving.http, model, datatype);
-}
-
-async function refusal(model: string): Promise<string> {
-  return errorOf(await serving.http.post(`/v2/repository/models/${model}/load`));
-}
+    };
+    for (const [name, more] of Object.entries(copies)) {
+      copyModel(models, "dictionary", name, config(more));
+    }
+    return [`--python=${python}`];
+  },
+});
 
 const pair = (name: string): object => ({
   name,
@@ -95,16 +61,18 @@ const pair = (name: string): object => ({
 });
 
 describe("a TorchScript model", { timeout: 60_000 }, () => {
+  frameworkCases(serving, "'model.pt' is no TorchScript that PyTorch");
+
   it("answers as numpy does, with input__0 and output__0", async () => {
-    expect(await difference("classifier")).toBeLessThan(1e-5);
+    expect(await serving.difference("classifier")).toBeLessThan(1e-5);
   });
 
   it("is given inputs by the names of forward's arguments, in whatever order the config has them", async () => {
-    expect(await difference("text_embedder", "INT64")).toBeLessThan(1e-5);
+    expect(await serving.difference("text_embedder", "INT64")).toBeLessThan(1e-5);
   });
 
   it.for(["dictionary", "listed"])("may return more than a tensor: a %s", async (model) => {
-    expect(await difference(model)).toBeLessThan(1e-5);
+    expect(await serving.difference(model)).toBeLessThan(1e-5);
   });
 
   it("takes and gives FP16 and BF16, and INPUT__1 is the second argument", async () => {
@@ -164,8 +132,8 @@ describe("a TorchScript model", { timeout: 60_000 }, () => {
     const mask = { name: "attention_mask", datatype: "INT64", shape: [1, 2], data: [1, 1] };
     const answer = await serving.http.infer("text_embedder", { inputs: [ids, mask] });
     expect(errorOf(answer)).toMatch(/PyTorch execute failure: .*size of tensor/su);
-    expect(errorOf(answer)).not.toContain(serving.models.path);
-    expect(await difference("text_embedder", "INT64")).toBeLessThan(1e-5);
+    expect(errorOf(answer)).not.toContain(serving.modelsPath);
+    expect(await serving.difference("text_embedder", "INT64")).toBeLessThan(1e-5);
   });
 
   it("fails when an output's index is more than it returns", async () => {
@@ -181,33 +149,21 @@ describe("a TorchScript model", { timeout: 60_000 }, () => {
     );
   });
 
-  it("is refused when its file is none, without telling where it lies", async () => {
-    const reason = await refusal("broken");
-    expect(reason).toContain("'model.pt' is no TorchScript that PyTorch");
-    expect(reason).not.toContain(serving.models.path);
-  });
-
   it("is refused when its config leaves the tensors out, which its file does not tell", async () => {
-    expect(await refusal("unnamed")).toContain(
+    expect(await serving.refusal("unnamed")).toContain(
       "model configuration must contain at least one input",
     );
   });
 
   it("is refused when it needs more inputs than its config has", async () => {
-    expect(await refusal("lonely")).toContain("configuration expects 1 inputs, model provides 2");
-  });
-
-  it("is refused when a parameter has no meaning", async () => {
-    expect(await refusal("unsure")).toContain(
-      "parameter 'INFERENCE_MODE': given 'perhaps', expected 'true' or 'false'",
+    expect(await serving.refusal("lonely")).toContain(
+      "configuration expects 1 inputs, model provides 2",
     );
   });
 
-  it("leaves no process when it is unloaded", async () => {
-    const processes = (): number => childrenOf(serving.server.process.pid);
-    // Those that were refused may still be on their way out.
-    await eventually(() => expect(processes()).toBe(loaded.length));
-    await serving.http.post("/v2/repository/models/first/unload");
-    await eventually(() => expect(processes()).toBe(loaded.length - 1));
+  it("is refused when a parameter has no meaning", async () => {
+    expect(await serving.refusal("unsure")).toContain(
+      "parameter 'INFERENCE_MODE': given 'perhaps', expected 'true' or 'false'",
+    );
   });
 });

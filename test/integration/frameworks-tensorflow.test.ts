@@ -1,24 +1,12 @@
-import { cpSync } from "node:fs";
-import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../helpers/eventually.ts";
+import { describe, expect, it } from "vitest";
+import { outputsOf, sendTogether } from "../helpers/framework-models.ts";
 import {
-  bringMilliseconds,
-  childrenOf,
-  differenceFrom,
-  type FrameworkModels,
-  outputsOf,
-  sendTogether,
-  writeFrameworkModels,
-} from "../helpers/framework-models.ts";
-import { binaryInfer, errorOf } from "../helpers/http-client.ts";
-import { ModelDirectory } from "../helpers/model-directory.ts";
-import { type Serving, startServing, stopServing } from "../helpers/serving.ts";
-
-const loaded = ["image_classifier", "graph", "shouter", "halves", "doubling"];
-
-let framework: FrameworkModels;
-let serving: Serving;
+  bfloatCase,
+  copyModel,
+  frameworkCases,
+  FrameworkServing,
+} from "../helpers/framework-serving.ts";
+import { binaryInfer } from "../helpers/http-client.ts";
 
 const parameter = (key: string, value: string): string =>
   `parameters { key: "${key}" value { string_value: "${value}" } }`;
@@ -31,50 +19,41 @@ const copies: Readonly<Record<string, readonly [from: string, config: string]>> 
   elsewhere: ["graph", `${vectors} output [{ name: "z" data_type: TYPE_FP32 dims: [ 3 ] }]`],
 };
 
-beforeAll(async () => {
-  const models = new ModelDirectory();
-  framework = await writeFrameworkModels("tensorflow", models);
-  const own = parameter("EXECUTION_ENV_PATH", framework.environment);
-  const write = (name: string, config: string): void =>
-    models.write(`${name}/config.pbtxt`, `${own} ${config}`);
-  write(
-    "image_classifier",
-    `platform: "tensorflow_savedmodel"
+const serving = new FrameworkServing("tensorflow", {
+  loaded: ["image_classifier", "graph", "shouter", "doubling", "halves"],
+  write(models, { environment }) {
+    const own = parameter("EXECUTION_ENV_PATH", environment);
+    const write = (name: string, config: string): void =>
+      models.write(`${name}/config.pbtxt`, `${own} ${config}`);
+    write(
+      "image_classifier",
+      `platform: "tensorflow_savedmodel"
      max_batch_size: 8
      input [{ name: "input_image" data_type: TYPE_FP32 dims: [ 224, 224, 3 ] }]
      output [{ name: "predictions" data_type: TYPE_FP32 dims: [ 1000 ] }]
      dynamic_batching { max_queue_delay_microseconds: 500000 preferred_batch_size: [ 8 ] }
      ${parameter("TF_NUM_INTRA_THREADS", "1")}`,
-  );
-  write(
-    "graph",
-    `platform: "tensorflow_graphdef" ${vectors} output [{ name: "y" data_type: TYPE_FP32 dims: [ 3 ] }]`,
-  );
-  for (const name of ["shouter", "halves"]) write(name, "");
-  for (const [name, [from, config]] of Object.entries(copies)) {
-    cpSync(path.join(models.path, from, "1"), path.join(models.path, name, "1"), {
-      recursive: true,
-    });
-    write(name, config);
-  }
-  models.write("broken/1/model.savedmodel/saved_model.pb", "no message");
-  write("broken", "");
-  serving = await startServing(
-    models,
-    "--model-control-mode=explicit",
-    ...loaded.map((name) => `--load-model=${name}`),
-  );
-}, bringMilliseconds);
-
-afterAll(() => stopServing(serving));
-
-async function refusal(model: string): Promise<string> {
-  return errorOf(await serving.http.post(`/v2/repository/models/${model}/load`));
-}
+    );
+    write(
+      "graph",
+      `platform: "tensorflow_graphdef" ${vectors} output [{ name: "y" data_type: TYPE_FP32 dims: [ 3 ] }]`,
+    );
+    for (const name of ["shouter", "halves"]) write(name, "");
+    for (const [name, [from, config]] of Object.entries(copies)) {
+      copyModel(models, from, name, `${own} ${config}`);
+    }
+    models.write("broken/1/model.savedmodel/saved_model.pb", "no message");
+    write("broken", "");
+    return [];
+  },
+});
 
 describe("a model of TensorFlow", { timeout: 120_000 }, () => {
+  frameworkCases(serving, "TensorFlow cannot read 'model.savedmodel'");
+  bfloatCase(serving, "bfloat", "twice");
+
   it.for(["image_classifier", "graph"])("answers as numpy does: %s", async (model) => {
-    expect(await differenceFrom(framework.caseOf(model), serving.http, model)).toBeLessThan(1e-5);
+    expect(await serving.difference(model)).toBeLessThan(1e-5);
   });
 
   it("completes its config by the signature of a SavedModel, with the environment that it names", async () => {
@@ -101,24 +80,6 @@ describe("a model of TensorFlow", { timeout: 120_000 }, () => {
     ]);
   });
 
-  it("takes and gives BF16", async () => {
-    // 1.5 and -2
-    const given = Uint8Array.of(0xc0, 0x3f, 0x00, 0xc0);
-    const input = {
-      name: "bfloat",
-      datatype: "BF16",
-      shape: [1, 2],
-      parameters: { binary_data_size: 4 },
-    };
-    const outputs = [{ name: "twice", parameters: { binary_data: true } }];
-    const answer = await serving.http.infer(
-      "halves",
-      ...binaryInfer({ inputs: [input], outputs }, given),
-    );
-    // 3 and -4
-    expect([...answer.bytes.subarray(-4)]).toEqual([0x40, 0x40, 0x80, 0xc0]);
-  });
-
   it("is run by the signature that its config names", async () => {
     const input = { name: "x", datatype: "FP32", shape: [3], data: [1, 2, 3] };
     const answer = await serving.http.infer("doubling", { inputs: [input] });
@@ -136,27 +97,13 @@ describe("a model of TensorFlow", { timeout: 120_000 }, () => {
     expect(executions).toBeLessThan(8);
   });
 
-  it("is refused when its file is none, without telling where it lies", async () => {
-    const reason = await refusal("broken");
-    expect(reason).toContain("TensorFlow cannot read 'model.savedmodel'");
-    expect(reason).not.toContain(serving.models.path);
-  });
-
   it("is refused when it does not have the signature that its config names", async () => {
-    expect(await refusal("unsigned")).toContain(
+    expect(await serving.refusal("unsigned")).toContain(
       "has no signature 'absent' (TF_SIGNATURE_DEF), its signatures are: doubling, serving_default",
     );
   });
 
   it("is refused when a GraphDef does not have a tensor of its config", async () => {
-    expect(await refusal("elsewhere")).toContain("'model.graphdef' has no tensor 'z'");
-  });
-
-  it("leaves no process when it is unloaded", async () => {
-    const processes = (): number => childrenOf(serving.server.process.pid);
-    // Those that were refused may still be on their way out.
-    await eventually(() => expect(processes()).toBe(loaded.length));
-    await serving.http.post("/v2/repository/models/halves/unload");
-    await eventually(() => expect(processes()).toBe(loaded.length - 1));
+    expect(await serving.refusal("elsewhere")).toContain("'model.graphdef' has no tensor 'z'");
   });
 });

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { type Answer, HttpClient } from "../helpers/http-client.ts";
+import path from "node:path";
+import { type Answer, type Headers, HttpClient } from "../helpers/http-client.ts";
+import { eventually } from "../helpers/eventually.ts";
+import { freePort } from "../helpers/free-port.ts";
+import { keysCommand } from "../helpers/keys-command.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
 import { pythonModel } from "../helpers/python-models.ts";
+import { scrape } from "../helpers/scrape.ts";
 import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
 
 const tensors = `max_batch_size: 0
@@ -53,14 +58,14 @@ async function start(command: "serve" | "dev", ...flags: readonly string[]): Pro
   http = new HttpClient(server.http);
 }
 
-async function ask(model: string, value: number): Promise<Answer> {
+async function ask(model: string, value: number, headers?: Headers): Promise<Answer> {
   if (!http) throw new Error("start comes first");
   const inputs = [{ name: "IN", datatype: "INT32", shape: [1], data: [value] }];
-  return http.infer(model, { inputs });
+  return http.infer(model, { inputs }, headers);
 }
 
-async function answered(model: string, value: number): Promise<number> {
-  const { status, text } = await ask(model, value);
+async function answered(model: string, value: number, headers?: Headers): Promise<number> {
+  const { status, text } = await ask(model, value, headers);
   if (status !== 200) throw new Error(text);
   return JSON.parse(text).outputs[0].data[0];
 }
@@ -97,12 +102,68 @@ describe.each(["serve", "dev"] as const)("What a Python model calls in tidepool 
     expect(await answered("caller", 8)).toBe(2);
   });
 
+  it("is of the tenant whose request the model executes", async () => {
+    pythonModel(models, "caller", tensors, countdown("counter"));
+    pythonModel(models, "counter", `${tensors} response_cache { enable: true }`, counter);
+    const keys = new ModelDirectory();
+    const where = `--api-keys=${path.join(keys.path, "keys.json")}`;
+    const keyOf = async (tenant: string): Promise<string> =>
+      (await keysCommand("create", where, `--key-name=${tenant}`, `--key-tenant=${tenant}`)).out;
+    const [one, other] = [await keyOf("one"), await keyOf("other")];
+    await start(command, "--cache-config=local,size=1000000", where);
+    const counts: number[] = [];
+    for (const key of [one, other, one, other])
+      counts.push(await answered("caller", 7, { "x-api-key": key }));
+    expect(counts).toEqual([1, 2, 1, 2]);
+    keys.remove();
+  });
+
   it("does not wait for itself in the response cache", async () => {
     const cached = `${tensors} instance_group [{ count: 2 }] response_cache { enable: true }`;
     const source = countdown("same").replace("left - 1", "left");
     pythonModel(models, "same", cached, source);
     await start(command, "--cache-config=local,size=1000000");
     expect((await ask("same", 5)).text).toContain("model 'same' calls itself while each");
+  });
+});
+
+describe("The response cache of a pool worker", () => {
+  it("is counted by the gateway, and shown by the pool worker", async () => {
+    pythonModel(models, "caller", tensors, countdown("counter"));
+    pythonModel(models, "counter", `${tensors} response_cache { enable: true }`, counter);
+    const port = await freePort();
+    await start("dev", "--cache-config=local,size=1000000", `--pool-metrics-port=${port}`);
+    for (let i = 0; i < 3; i++) await answered("caller", 7);
+    await eventually(async () => {
+      const seen = await scrape(server?.metrics ?? "");
+      const of = '{model="counter",version="1"}';
+      expect(seen.get(`nv_cache_num_hits_per_model${of}`)).toBe(2);
+      expect(seen.get(`nv_cache_num_misses_per_model${of}`)).toBe(1);
+      const own = [...(await scrape(`127.0.0.1:${port}`))];
+      const entries = own.filter(([name]) => name.includes("pool_worker_cache_num_entries"));
+      expect(entries.map(([, value]) => value)).toEqual([1]);
+    });
+  });
+});
+
+describe("Models of two pools that call each other", () => {
+  it("do not wait for each other when no instance is left, nor call without end", async () => {
+    pythonModel(models, "there", tensors, countdown("back"));
+    pythonModel(models, "back", tensors, countdown("there"));
+    const settings = new ModelDirectory();
+    const bounds = "min-workers: 1, max-workers: 1";
+    settings.write(
+      "tidepool.yaml",
+      `pools:\n  - { name: here, models: [there], ${bounds} }\n  - { name: far, models: [back], ${bounds} }`,
+    );
+    await start("dev", `--pool-config=${path.join(settings.path, "tidepool.yaml")}`);
+    expect(await answered("there", 1)).toBe(0);
+    const { status, text } = await ask("there", 2);
+    expect(status).toBe(500);
+    expect(text).toContain(
+      "model 'there' calls itself while each of its instances waits for such a call: given 1 in instance_group",
+    );
+    settings.remove();
   });
 });
 

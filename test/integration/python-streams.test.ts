@@ -3,11 +3,12 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientDuplexStream } from "@grpc/grpc-js";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.ts";
-import { type Fields, collect } from "../helpers/grpc-client.ts";
+import { collect, type Fields, GrpcClient } from "../helpers/grpc-client.ts";
+import { ModelDirectory } from "../helpers/model-directory.ts";
 import { pythonModel } from "../helpers/python-models.ts";
-import { serving } from "../helpers/serving.ts";
+import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
 
 const count = 100;
 const source = `
@@ -43,8 +44,11 @@ interface Begun {
   readonly first: Fields;
 }
 
-describe("A decoupled Python model whose client does not read", () => {
-  const running = serving((models) => {
+describe.each(["serve", "dev"] as const)("A slow client of a Python model in %s", (command) => {
+  const models = new ModelDirectory();
+  let server: TidepoolProcess;
+  let grpc: GrpcClient;
+  beforeAll(async () => {
     pythonModel(
       models,
       "streaming",
@@ -53,12 +57,19 @@ describe("A decoupled Python model whose client does not read", () => {
        model_transaction_policy { decoupled: true }`,
       source,
     );
+    server = await startTidepool([`--model-repository=${models.path}`], command);
+    grpc = new GrpcClient(server.grpc);
+  });
+  afterAll(async () => {
+    grpc.close();
+    await server.stop();
+    models.remove();
   });
   const told = (name: string): string =>
-    readFileSync(path.join(running.models.path, "streaming", name), "utf8");
+    readFileSync(path.join(models.path, "streaming", name), "utf8");
   /** A call whose client reads the first response, because one that has never read anything holds nobody up. */
   const begin = async (): Promise<Begun> => {
-    const stream = running.grpc.stream();
+    const stream = grpc.stream();
     const input = { name: "IN", datatype: "UINT8", shape: [1] };
     stream.write({ modelName: "streaming", inputs: [input], rawInputContents: [Buffer.of(1)] });
     stream.end();
@@ -75,7 +86,7 @@ describe("A decoupled Python model whose client does not read", () => {
       return Number(before);
     });
 
-  it("waits, and goes on when it does", async () => {
+  it("is waited for", async () => {
     const { stream, first } = await begin();
     const sent = await held();
     expect(sent).toBeGreaterThan(4);
@@ -85,7 +96,7 @@ describe("A decoupled Python model whose client does not read", () => {
     expect(numbers).toEqual(Array.from({ length: count }, (_, i) => i));
   });
 
-  it("goes on when it leaves", async () => {
+  it("is waited for no longer when it leaves", async () => {
     const { stream } = await begin();
     stream.on("error", () => {});
     const sent = await held();

@@ -43,6 +43,18 @@ describe("a Python model's process", () => {
     expect(lives(before)).toBe(false);
   });
 
+  it("leaves to the next one what it had not begun when it was killed", async () => {
+    const { http } = await start();
+    const many = (count: number): Promise<unknown>[] =>
+      Array.from({ length: count }, () => said(order(http, "fine")));
+    // From now on executions are known to be short, and are put ahead of the one that runs.
+    for (let i = 0; i < 10; i++) await Promise.all(many(10));
+    const before = many(8);
+    const killed = order(http, "die");
+    await Promise.all([...before, ...many(16)]);
+    expect((await killed).status).toBe(503);
+  });
+
   it("is replaced when it exits", async () => {
     const { http } = await start();
     const ended = await order(http, "exit");

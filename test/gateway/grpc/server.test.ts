@@ -1,17 +1,51 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import * as http2 from "node:http2";
 import { connect } from "node:net";
+import path from "node:path";
+import { connect as connectTls } from "node:tls";
 import { credentials, Metadata, status } from "@grpc/grpc-js";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { createGrpcServer } from "../../../gateway/grpc/server.ts";
 import { DataPlane } from "../../../gateway/data-plane.ts";
+import {
+  CertificateFiles,
+  type CertificateFilesOptions,
+} from "../../../gateway/tls/certificate-files.ts";
+import type { PortTls } from "../../../gateway/tls/secure-server.ts";
+import { eventually } from "../../helpers/eventually.ts";
 import { echo } from "../../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
 import { collect } from "../../helpers/grpc-client.ts";
+import { rawConnection } from "../../helpers/raw-connection.ts";
+import { SilentLog } from "../../helpers/silent-log.ts";
+import { TestAuthority } from "../../helpers/test-authority.ts";
 import { floats, GrpcStand } from "./grpc-stand.ts";
 
+function fixture(name: string): string {
+  return path.resolve(import.meta.dirname, `../../fixtures/tls/${name}.pem`);
+}
+
 function pem(name: string): Buffer {
-  return readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url));
+  return readFileSync(fixture(name));
+}
+
+const ownPair = { certificate: fixture("server"), key: fixture("server-key") };
+
+async function portTls(options: Partial<CertificateFilesOptions>): Promise<PortTls> {
+  const log = new SilentLog();
+  const certificate = await CertificateFiles.open({ paths: ownPair, log, ...options });
+  onTestFinished(() => certificate.close());
+  return { certificate, log };
+}
+
+/** Whom the certificate names that a new connection is shown. */
+async function subjectAt(port: number, ca: Buffer): Promise<unknown> {
+  const socket = connectTls({ host: "localhost", port, ca, ALPNProtocols: ["h2"] });
+  await once(socket, "secureConnect");
+  const { CN } = socket.getPeerCertificate().subject;
+  socket.destroy();
+  return CN;
 }
 
 const rank2 = {
@@ -116,7 +150,7 @@ describe("createGrpcServer", () => {
   });
 });
 
-describe("widenWindows", () => {
+describe("HTTP/2 windows", () => {
   it("lets a client send far more than 64 KiB before it must wait", async () => {
     const stand = await GrpcStand.start();
     const session = http2.connect(`http://127.0.0.1:${stand.port}`);
@@ -136,23 +170,50 @@ describe("widenWindows", () => {
   });
 });
 
-describe("serverCredentials", () => {
+describe("createGrpcServer with TLS", () => {
   const authority = pem("ca");
 
-  it("speaks TLS with a certificate", async () => {
-    const tls = { certificate: pem("server"), key: pem("server-key"), mutual: false };
+  it("answers ordinary calls, all others, and large messages", async () => {
+    const tls = await portTls({});
     const stand = await GrpcStand.start({ tls }, credentials.createSsl(authority));
     expect(await stand.ask("ServerLive", {})).toEqual({ live: true });
+    expect(await stand.infer(floats([1, 2]))).toMatchObject({ modelName: "echo_FP32" });
+    const many = Array.from({ length: 500_000 }, (_, i) => i);
+    const large = await stand.infer(floats(many));
+    expect(large["rawOutputContents"][0]).toHaveLength(2_000_000);
     await stand.stop();
   });
 
+  it("ends handshakes that are under way when it closes", async () => {
+    const stand = await GrpcStand.start({ tls: await portTls({}) });
+    const silent = await rawConnection(`127.0.0.1:${stand.port}`);
+    stand.client.close();
+    await stand.server.close(never);
+    expect(await silent.ended).toHaveLength(0);
+  });
+
+  it("gives new connections a new certificate, and keeps those that are open", async () => {
+    const issuer = await TestAuthority.create();
+    await Promise.all(["served", "next"].map((name) => issuer.issue(name)));
+    const { ca } = issuer.read("served");
+    const tls = await portTls({ paths: issuer.paths("served"), lookMilliseconds: 20 });
+    const stand = await GrpcStand.start({ tls }, credentials.createSsl(ca));
+    const stream = stand.stream();
+    const answers = stream[Symbol.asyncIterator]();
+    stream.write(floats([1]));
+    expect(await answers.next()).toMatchObject({ done: false });
+    issuer.replace("served", "next");
+    await eventually(async () => expect(await subjectAt(stand.port, ca)).toBe("next"));
+    stream.write(floats([2]));
+    expect(await answers.next()).toMatchObject({ done: false });
+    expect(await stand.infer(floats([1]))).toMatchObject({ modelName: "echo_FP32" });
+    stream.end();
+    await stand.stop();
+    issuer.remove();
+  });
+
   it("asks for a client's certificate when that is wanted", async () => {
-    const tls = {
-      certificate: pem("server"),
-      key: pem("server-key"),
-      rootCertificate: authority,
-      mutual: true,
-    };
+    const tls = await portTls({ paths: { ...ownPair, clientAuthority: fixture("ca") } });
     const stranger = await GrpcStand.start({ tls }, credentials.createSsl(authority));
     await expect(stranger.ask("ServerLive", {})).rejects.toMatchObject({
       code: status.UNAVAILABLE,

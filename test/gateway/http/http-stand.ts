@@ -2,11 +2,12 @@ import { DataPlane } from "../../../gateway/data-plane.ts";
 import { createHttpApp } from "../../../gateway/http/app.ts";
 import type { HttpOptions } from "../../../gateway/http/options.ts";
 import { listenHttp } from "../../../gateway/http/server.ts";
-import type { HttpServer } from "../../../gateway/http/server.ts";
+import type { HttpAddress, HttpServer } from "../../../gateway/http/server.ts";
 import { datatypes } from "../../../protocol/datatype.ts";
 import { configDatatype } from "../../../protocol/datatype.ts";
 import type { ModelConfig } from "../../../protocol/model-config.ts";
 import { MemoryJobs } from "../../../serving/memory-jobs.ts";
+import type { Uploads } from "../../../protocol/upload.ts";
 import { HttpClient } from "../../helpers/http-client.ts";
 import { echo, MemoryEngine } from "../../helpers/memory-engine.ts";
 import { modelInput, modelOutput, servedModel } from "../../helpers/served-model.ts";
@@ -28,7 +29,11 @@ export class HttpStand extends HttpClient {
     this.server = parts.server;
   }
 
-  static async start(more: Partial<HttpOptions> = {}): Promise<HttpStand> {
+  static async start(
+    more: Partial<HttpOptions> = {},
+    address: Partial<HttpAddress> = {},
+    uploads?: Uploads,
+  ): Promise<HttpStand> {
     const engine = new MemoryEngine();
     for (const datatype of datatypes) {
       addEcho(engine, `id_${datatype.toLowerCase()}`, [[configDatatype(datatype), [-1]]]);
@@ -44,9 +49,9 @@ export class HttpStand extends HttpClient {
     const log = new SilentLog();
     const jobs = new MemoryJobs({ ...standLimits, engine, attempts: 1, maxBytes: 2 ** 20 });
     const metadata = { name: "tidepool", version: "1", extensions: ["logging"] };
-    const plane = new DataPlane(engine, metadata, jobs);
+    const plane = new DataPlane(engine, metadata, jobs, uploads);
     const app = createHttpApp(plane, { maxInputBytes: 2 ** 20, log, logSettings: log, ...more });
-    const server = await listenHttp(app, { host: "127.0.0.1", port: 0 });
+    const server = await listenHttp(app, { host: "127.0.0.1", port: 0, ...address });
     return new HttpStand({ engine, log, plane, server });
   }
 

@@ -232,6 +232,7 @@ describe("PlainConnection", () => {
         answer: () => sleep(200, { status: 200, headers: [], body }),
         maxInputBytes: 1000,
         keepAliveMilliseconds: 50,
+        maxRequests: Infinity,
         handOver: (handed) => void handed.destroy(),
       });
     });
