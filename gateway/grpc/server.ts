@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import type { Server as NetServer, Socket } from "node:net";
 import { createServer as createSecureServer } from "node:tls";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
 import type { DataPlane } from "../data-plane.ts";
 import { listen, type ListenAddress } from "../listen.ts";
 import { noRestrictions } from "../restrictions.ts";
@@ -41,6 +41,8 @@ export function createGrpcServer(plane: DataPlane, options: GrpcOptions): GrpcSe
     ...(access ? [guardCalls(access, options)] : []),
     ...(restricted ? [restrictCalls(restrictions, audit)] : []),
   ];
+  // It writes a line for each odd header that a client sends.
+  setLogVerbosity(logVerbosity.NONE);
   const server = new Server({ ...channelOptions(options), interceptors });
   const answer = inferAnswer(plane, options);
   addService(server, "inference.GRPCInferenceService", {

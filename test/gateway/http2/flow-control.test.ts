@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { encodeHeaders } from "../../../gateway/http2/hpack-encoder.ts";
 import type { Http2Stream } from "../../../gateway/http2/stream.ts";
@@ -107,51 +106,5 @@ describe("flow control", () => {
     const before = client.frames.filter(({ type, stream }) => type === Data && stream === 1);
     const bytes = before.reduce((total, { payload }) => total + payload.length, 0);
     expect(bytes).toBeLessThan(20 * megabyte);
-  });
-
-  it("breaks no answer off that waits while others of its connection are taken", async () => {
-    const closed: number[] = [];
-    await connect({
-      stallMilliseconds: 100,
-      open: (stream) => {
-        stream.reader = { data: () => {}, end: () => {}, closed: (code) => closed.push(code) };
-        stream.respond(head);
-        stream.write(Buffer.alloc(60_000));
-        stream.end();
-      },
-    });
-    // The connection's window holds one answer, and is widened byte by byte.
-    client.socket.write(Buffer.concat([headers(1), headers(3), headers(5)]));
-    await client.frame(({ type, stream }) => type === Data && stream === 3);
-    for (let i = 0; i < 8; i++) {
-      client.socket.write(rawFrame(WindowUpdate, { payload: number(1) }));
-      // oxlint-disable-next-line no-await-in-loop -- slowly is what is looked at.
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(closed).toEqual([0]);
-  });
-
-  it("breaks no request off whose rest waits while others of its connection come", async () => {
-    const closed: number[] = [];
-    await connect({
-      stallMilliseconds: 100,
-      open: (stream) => {
-        stream.reader = {
-          isWaiting: true,
-          data: (piece) => stream.consume(piece.length),
-          end: () => {},
-          closed: (code) => closed.push(code),
-        };
-      },
-    });
-    client.socket.write(Buffer.concat([headers(1, EndHeaders), headers(3, EndHeaders)]));
-    for (let i = 0; i < 8; i++) {
-      client.socket.write(rawFrame(Data, { stream: 1, payload: "00" }));
-      // oxlint-disable-next-line no-await-in-loop -- slowly is what is looked at.
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(closed).toEqual([]);
-    client.socket.destroy();
-    await once(client.socket, "close");
   });
 });
