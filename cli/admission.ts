@@ -7,8 +7,10 @@ import type { RedisConnections } from "../redis/connections.ts";
 import { admissionMetrics } from "../telemetry/admission-metrics.ts";
 import type { MetricSource } from "../telemetry/registry.ts";
 import { asksForKeys } from "./access-settings.ts";
-import { noRules, readLimitsFile } from "./limits-file.ts";
 import type { Settings } from "./settings.ts";
+
+/** What bounds nobody. */
+const noRules: LimitRules = { eachKey: {}, eachTenant: {}, tenants: new Map() };
 
 /** What lets calls in, and what it measures. */
 export interface OpenAdmission {
@@ -25,7 +27,7 @@ export async function openAdmission(
   settings: Settings,
   redis?: Pick<RedisConnections, "commands" | "subscriber">,
 ): Promise<OpenAdmission> {
-  const rules = settings.limits === undefined ? noRules : await readLimitsFile(settings.limits);
+  const rules = await openRules(settings.limits);
   const refusals = new Refusals();
   // Keys may get limits at any time.
   const limited = asksForKeys(settings) || settings.limits !== undefined;
@@ -43,6 +45,13 @@ export async function openAdmission(
       return admissionMetrics({ requests, bytes, refusals });
     },
   };
+}
+
+/** YAML is read, and its library loaded, only where there is some. */
+async function openRules(path: string | undefined): Promise<LimitRules> {
+  if (path === undefined) return noRules;
+  const { readLimitsFile } = await import("./limits-file.ts");
+  return readLimitsFile(path);
 }
 
 async function openLimits(

@@ -21,13 +21,6 @@ export const limitSpellings = {
 const spellings = Object.values(limitSpellings);
 const mostTenants = 10_000;
 
-/** What bounds nobody. */
-export const noRules: LimitRules = {
-  eachKey: noLimits,
-  eachTenant: noLimits,
-  tenants: new Map(),
-};
-
 /** The rules of a file of limits; throws a UsageError that lists all that is wrong with it. */
 export async function readLimitsFile(path: string): Promise<LimitRules> {
   return parseLimitsFile(await readText(path, "limits"), path);

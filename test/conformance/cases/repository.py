@@ -54,7 +54,7 @@ def index_faults(server):
 
 
 def unloaded(server, model, names):
-    """Waits until an unload has finished: it is answered before."""
+    """Waits until what was unloaded, or replaced by a load, is gone: both are answered before."""
     for _ in range(100):
         if all(entry.get("state") != "UNLOADING" for entry in index(server, *names).get(model, [])):
             return index(server, *names)
@@ -105,7 +105,7 @@ for name in ("HTTP", "gRPC"):
         client.load_model("spare_files", config=server.config("spare_files"), files={f"file:5/{model_file}": content})
         seen = [index(server, "spare_files"), row(server, "spare_files")]
         client.load_model("spare_files")
-        seen += [index(server, "spare_files"), row(server, "spare_files")]
+        seen += [unloaded(server, "spare_files", ["spare_files"]), row(server, "spare_files")]
         client.unload_model("spare_files")
         return [*seen, unloaded(server, "spare_files", ["spare_files"])]
 
