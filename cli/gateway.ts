@@ -46,7 +46,7 @@ export async function gateway(read: ReadSettings): Promise<number> {
   const started: StartedEngine = {
     engine,
     failures,
-    uploads: openUploads(settings, { repository, engine, log }),
+    uploads: await openUploads(settings, { repository, engine, log }),
     jobs: await queueJobs(settings, { engine, versions, commands, webhooks: sender }),
     metrics: [
       async () => queueMetrics(await versions.observations()),

@@ -1,6 +1,6 @@
 import type { ModelRepository } from "../repository/model-repository.ts";
 import type { ServingEngine } from "../serving/serving-engine.ts";
-import { ModelUploads } from "../serving/uploads/model-uploads.ts";
+import type { ModelUploads } from "../serving/uploads/model-uploads.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Settings } from "./settings.ts";
 
@@ -11,8 +11,13 @@ export interface UploadsParts {
 }
 
 /** Opens what takes versions of models from clients; undefined unless `--allow-uploads` says so. */
-export function openUploads(settings: Settings, parts: UploadsParts): ModelUploads | undefined {
+export async function openUploads(
+  settings: Settings,
+  parts: UploadsParts,
+): Promise<ModelUploads | undefined> {
   if (!settings.allowUploads) return undefined;
+  // Not everybody takes uploads: their code is loaded for those who do.
+  const { ModelUploads } = await import("../serving/uploads/model-uploads.ts");
   const uploads = new ModelUploads({
     ...parts,
     maxBytes: settings.uploadMaxMb * 1024 * 1024,

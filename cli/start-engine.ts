@@ -68,7 +68,7 @@ export async function startEngine(
   return {
     engine,
     failures: await lifecycle.start(),
-    uploads: openUploads(settings, { repository, engine, log }),
+    uploads: await openUploads(settings, { repository, engine, log }),
     jobs: new MemoryJobs({
       ...jobLimits(settings),
       engine,
