@@ -4,7 +4,7 @@ import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { prometheusContentType } from "../telemetry/prometheus-text.ts";
 import { type Access, admit } from "./access.ts";
 import type { DataPlane } from "./data-plane.ts";
-import { credentialsIn } from "./http/credentials.ts";
+import { credentialsIn } from "./header-credentials.ts";
 import { errorHeaders, errorJson, httpStatus } from "./http/error-status.ts";
 import { listen, type ListenAddress } from "./listen.ts";
 import type { PortTls } from "./tls/secure-server.ts";

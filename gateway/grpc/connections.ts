@@ -3,13 +3,14 @@ import type { Duplex } from "node:stream";
 import type { Server } from "@grpc/grpc-js";
 import { type Access, admitKnown } from "../access.ts";
 import type { Admission } from "../admission.ts";
+import { credentialsIn } from "../header-credentials.ts";
 import { Http2Connection } from "../http2/connection.ts";
 import { NodeSession } from "../http2/node-session.ts";
 import { NodeStream } from "../http2/node-stream.ts";
 import type { RequestHead } from "../http2/request-head.ts";
 import type { Http2Stream } from "../http2/stream.ts";
 import type { InferAnswer } from "./inference.ts";
-import { credentialsOf, isOrdinary, type Leave, OrdinaryCall } from "./ordinary-call.ts";
+import { isOrdinary, type Leave, OrdinaryCall } from "./ordinary-call.ts";
 
 /** Calls that one connection may have open; a client with more of them waits. */
 const maxStreams = 10_000;
@@ -64,7 +65,9 @@ export function grpcConnections(parts: ConnectionParts): (socket: Duplex) => voi
  */
 function mayInfer(access: Access | undefined, head: RequestHead): boolean {
   if (!access) return true;
-  return admitKnown(access, credentialsOf(head), { need: "infer", model: "" }) !== undefined;
+  return (
+    admitKnown(access, credentialsIn(head.headers), { need: "infer", model: "" }) !== undefined
+  );
 }
 
 /** The HTTP/2 server under a gRPC server, which grpc-js keeps to itself. */

@@ -48,9 +48,6 @@ export interface GrpcKeepalive {
   readonly maxConnectionAgeGraceMs?: number;
 }
 
-/** Calls that one connection may have open; a client with more of them waits. */
-const maxConcurrentStreams = 10_000;
-
 const longestTimer = 2 ** 31 - 1;
 
 /** The settings of grpc-js for these options. */
@@ -58,7 +55,6 @@ export function channelOptions({ keepalive = {} }: GrpcOptions): ChannelOptions 
   return {
     "grpc.max_receive_message_length": largestMessageBytes,
     "grpc.max_send_message_length": largestMessageBytes,
-    "grpc.max_concurrent_streams": maxConcurrentStreams,
     "grpc.enable_channelz": 0,
     "grpc.keepalive_time_ms": timer(keepalive.timeMs ?? 7_200_000),
     "grpc.keepalive_timeout_ms": timer(keepalive.timeoutMs ?? 20_000),

@@ -1,10 +1,10 @@
 import { status } from "@grpc/grpc-js";
-import type { Credentials } from "../../auth/authenticator.ts";
 import { anonymous, Call } from "../../protocol/call.ts";
 import { InferenceError } from "../../protocol/error.ts";
 import { noParameters } from "../../protocol/parameters.ts";
 import type { Admission } from "../admission.ts";
 import { GatheredBytes } from "../gathered-bytes.ts";
+import { credentialsIn } from "../header-credentials.ts";
 import { encodeHeaders } from "../http2/hpack-encoder.ts";
 import type { RequestHead } from "../http2/request-head.ts";
 import type { Http2Stream, StreamReader } from "../http2/stream.ts";
@@ -35,12 +35,6 @@ export function isOrdinary({ headers }: RequestHead): boolean {
     headers["grpc-timeout"] === undefined &&
     headers["grpc-encoding"] === undefined
   );
-}
-
-/** What a head shows to be let in. */
-export function credentialsOf({ headers }: RequestHead): Credentials {
-  const { authorization, "x-api-key": apiKey } = headers;
-  return { authorization, apiKey: typeof apiKey === "string" ? apiKey : apiKey?.join(", ") };
 }
 
 /**
@@ -119,7 +113,7 @@ export class OrdinaryCall implements StreamReader {
     void this.#answer({
       call,
       message: bytes.subarray(prefixBytes),
-      credentials: () => credentialsOf(this.#head),
+      credentials: () => credentialsIn(this.#head.headers),
       forwarded: () => noParameters,
       respond: (failure, response) => {
         const frame = response && encodeResponseFrame(response);

@@ -1,7 +1,7 @@
 import type { HttpPath } from "../api-category.ts";
 import type { AuditTrail } from "../audit-trail.ts";
 import { changeOfPath } from "../changes.ts";
-import { credentialsIn } from "./credentials.ts";
+import { credentialsIn } from "../header-credentials.ts";
 import type { HttpHandler } from "./exchange.ts";
 
 /** Has the changes that calls of a path make told, by whoever answers the call, and those that are refused. */

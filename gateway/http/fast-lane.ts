@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { anonymousCaller } from "../../auth/caller.ts";
 import { admitKnown } from "../access.ts";
-import { credentialsIn } from "./credentials.ts";
+import { credentialsIn } from "../header-credentials.ts";
 import { answerExchange, type ExchangeAnswer } from "./exchange.ts";
 import { asksForJob } from "./jobs-headers.ts";
 import type { HttpOptions } from "./options.ts";

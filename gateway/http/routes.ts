@@ -4,7 +4,7 @@ import { type Access, admit, checked } from "../access.ts";
 import { httpCategories, type HttpPath } from "../api-category.ts";
 import { httpNeeds, type Need } from "../policy.ts";
 import { type Restriction, type Restrictions, unlocks } from "../restrictions.ts";
-import { credentialsIn } from "./credentials.ts";
+import { credentialsIn } from "../header-credentials.ts";
 import { edgeCaller } from "./edge-call.ts";
 import { errorJson } from "./error-status.ts";
 import type { AuditTrail } from "../audit-trail.ts";

@@ -50,10 +50,6 @@ export class NodeStream extends Duplex {
     this.#stream.end(encodeHeaders(headers));
   }
 
-  close(code: number = ErrorCode.NoError): void {
-    this.#stream.reset(code);
-  }
-
   override _read(): void {
     if (this.#unreadBytes > 0) this.#stream.consume(this.#unreadBytes);
     this.#unreadBytes = 0;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Credentials } from "../../auth/authenticator.ts";
+import type { Credentials } from "../auth/authenticator.ts";
 
 /** What a request's headers show to be let in. Nothing else is looked at: addresses end up in logs. */
 export function credentialsIn(headers: IncomingHttpHeaders): Credentials {
