@@ -22,7 +22,7 @@ import { listJobs } from "./job-list.ts";
 import type { ObjectStore } from "./job-objects.ts";
 import { type JobPool, jobPool, poolOfJob } from "./job-pool.ts";
 import { type JobRecord, ownerOf, type RunLimits } from "./job-record.ts";
-import { JobRescue } from "./job-rescue.ts";
+import { rescueJobs } from "./job-rescue.ts";
 import type { PoolLink } from "./pool-link.ts";
 import { queueAway } from "./queue-away.ts";
 import { decodeReply } from "./reply-frame.ts";
@@ -60,7 +60,7 @@ export class GatewayJobs implements Jobs {
   readonly #options: GatewayJobsOptions;
   readonly #pools: readonly JobPool[];
   readonly #changes = new JobChanges();
-  readonly #rescue: JobRescue;
+  readonly #stopRescue: () => void;
   readonly #closing = new AbortController();
 
   constructor(options: GatewayJobsOptions) {
@@ -69,7 +69,7 @@ export class GatewayJobs implements Jobs {
     const { commands, objects, limits } = options;
     this.#pools = options.links.map((link) => jobPool(link, commands, objects, limits));
     for (const { channel } of options.links) this.#changes.listen(channel);
-    this.#rescue = new JobRescue(this.#pools);
+    this.#stopRescue = rescueJobs(this.#pools);
   }
 
   newId(modelName: string): string {
@@ -189,7 +189,7 @@ export class GatewayJobs implements Jobs {
 
   close(): void {
     this.#closing.abort();
-    this.#rescue.close();
+    this.#stopRescue();
   }
 
   /** Undefined for what is not there and for what belongs to somebody else. */

@@ -5,6 +5,7 @@ import type { Redis } from "../redis/connection.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { WebhookObservation } from "../telemetry/webhook-metrics.ts";
 import { readJob } from "./job-store.ts";
+import { lookAround } from "./look-around.ts";
 import { names } from "./names.ts";
 import { persist } from "./persist.ts";
 import type { PoolChannel } from "./pool-channel.ts";
@@ -34,7 +35,6 @@ const jobOptions = {
   removeOnFail: true,
   stackTraceLimit: 0,
 } as const;
-const lookMilliseconds = 2000;
 /** How long a webhook waits, more or less, whose target or tenant has as many as it may; then twice as long, and so on. */
 const busyMilliseconds = 1000;
 const longestBusyMilliseconds = 60_000;
@@ -62,8 +62,7 @@ export class WebhookQueue {
   readonly #queue: Queue<QueuedDelivery>;
   readonly #worker: Worker<QueuedDelivery>;
   readonly #stopHearing: readonly (() => void)[];
-  readonly #timer: NodeJS.Timeout;
-  #looking = false;
+  readonly #stopLooking: () => void;
 
   constructor(options: WebhookQueueOptions) {
     const { commands, blocking, links, log } = options;
@@ -91,7 +90,7 @@ export class WebhookQueue {
       // What fails because Redis is away is found by the next look.
       pool.channel.on("webhook", ({ delivery }) => void this.#take(pool, delivery).catch(() => {})),
     );
-    this.#timer = setInterval(() => void this.#lookAround(), lookMilliseconds);
+    this.#stopLooking = lookAround(this.#pools, (pool) => this.#look(pool));
   }
 
   /** For a scrape; the same at every gateway. */
@@ -110,19 +109,11 @@ export class WebhookQueue {
 
   /** Begins no attempt any more; what has not ended soon is for other gateways. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#stopLooking();
     for (const stop of this.#stopHearing) stop();
     const patience = sleep(closeMilliseconds, undefined, { ref: false });
     await Promise.race([this.#worker.close(), patience]);
     await this.#queue.close();
-  }
-
-  async #lookAround(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
-    // While Redis is away nothing can be seen: the next look comes.
-    await Promise.allSettled(this.#pools.map((pool) => this.#look(pool)));
-    this.#looking = false;
   }
 
   async #look(pool: PoolWebhooks): Promise<void> {
