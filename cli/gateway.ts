@@ -14,6 +14,7 @@ import type { ReadSettings } from "./settings.ts";
 import type { StartedEngine } from "./start-engine.ts";
 import { startLog } from "./start-log.ts";
 import { openTls } from "./tls.ts";
+import { openTracer } from "./tracer.ts";
 import { openWebhooks } from "./webhooks.ts";
 
 /**
@@ -26,6 +27,7 @@ export async function gateway(read: ReadSettings): Promise<number> {
   const log = await startLog(read, "gateway");
   const audit = openAuditLog(settings, log, "gateway");
   const tls = await openTls(settings, log);
+  const tracer = await openTracer(settings, log);
   const pools = await readPools(settings);
   const { repository } = await openRepository(settings);
   const redis = await connectRedis(settings, log);
@@ -47,14 +49,15 @@ export async function gateway(read: ReadSettings): Promise<number> {
     engine,
     failures,
     uploads: await openUploads(settings, { repository, engine, log }),
-    jobs: await queueJobs(settings, { engine, versions, commands, webhooks: sender }),
+    jobs: await queueJobs(settings, { engine, versions, commands, webhooks: sender, tracer }),
     metrics: [
       async () => queueMetrics(await versions.observations()),
       ...(cache?.metrics ?? []),
       ...(webhooks?.metrics ?? []),
     ],
   };
-  const code = await serveEngine(settings, log, started, { access, admission, tls, audit });
+  const door = { access, admission, tls, tracer, audit };
+  const code = await serveEngine(settings, log, started, door);
   await webhooks?.close();
   await versions.close();
   disconnectRedis(redis);

@@ -4,6 +4,7 @@ import type { WebhookSender } from "../protocol/webhook.ts";
 import { DiskMark } from "../queue/job-disk-mark.ts";
 import { GatewayJobs } from "../queue/job-gateway.ts";
 import type { RemoteVersions } from "../queue/remote-versions.ts";
+import type { Tracer } from "../telemetry/tracer.ts";
 import { checkRedis } from "../redis/checks.ts";
 import { connect, type Redis } from "../redis/connection.ts";
 import { redisUrlOf } from "./connect-redis.ts";
@@ -16,12 +17,13 @@ export interface QueueJobsParts {
   readonly versions: RemoteVersions;
   readonly commands: Redis;
   readonly webhooks: WebhookSender | undefined;
+  readonly tracer: Tracer;
 }
 
 /** Keeps the jobs of a gateway in the Redis of its queues, as durable as that is. */
 export async function queueJobs(
   settings: Settings,
-  { engine, versions, commands, webhooks }: QueueJobsParts,
+  { engine, versions, commands, webhooks, tracer }: QueueJobsParts,
 ): Promise<Jobs> {
   return new GatewayJobs({
     commands,
@@ -31,6 +33,7 @@ export async function queueJobs(
     keyOf: (model) => versions.keyOf(model),
     engine,
     webhooks,
+    tracer: tracer.resumes ? tracer : undefined,
     limits: jobLimits(settings),
     ...(await durabilityOf(settings, commands)),
   });

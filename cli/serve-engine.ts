@@ -4,8 +4,6 @@ import { auditTrail } from "../gateway/audit-trail.ts";
 import { DataPlane } from "../gateway/data-plane.ts";
 import type { Engine } from "../protocol/engine.ts";
 import type { ServerLog } from "../telemetry/logger.ts";
-import { parseTraceConfig } from "../telemetry/trace-config.ts";
-import { startTracer } from "../telemetry/trace-start.ts";
 import type { Tracer } from "../telemetry/tracer.ts";
 import { asksForKeys, isLoopback } from "./access-settings.ts";
 import type { OpenAdmission } from "./admission.ts";
@@ -42,6 +40,7 @@ export interface FrontDoor {
   /** What bounds how much may be asked at a time. */
   readonly admission: OpenAdmission;
   readonly tls: TlsPorts;
+  readonly tracer: Tracer;
   readonly audit: OpenAuditLog;
 }
 
@@ -55,7 +54,7 @@ export async function serveEngine(
   settings: Settings,
   log: ServerLog,
   { engine, failures, jobs, uploads, metrics: more = [] }: StartedEngine,
-  { access, admission, tls, audit }: FrontDoor,
+  { access, admission, tls, tracer, audit }: FrontDoor,
 ): Promise<number> {
   if (failures.length > 0 && settings.exitOnError) {
     const models = failures.map(({ name }) => name);
@@ -69,7 +68,6 @@ export async function serveEngine(
     admission.metrics,
     () => certificateMetrics(tls),
   ]);
-  const tracer = await startTracer(parseTraceConfig(settings.traceConfig), log);
   const endpoints = await openEndpoints(settings, {
     plane,
     log,

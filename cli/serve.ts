@@ -6,6 +6,7 @@ import type { ReadSettings } from "./settings.ts";
 import { startEngine } from "./start-engine.ts";
 import { startLog } from "./start-log.ts";
 import { openTls } from "./tls.ts";
+import { openTracer } from "./tracer.ts";
 
 /**
  * `tidepool serve`: gateway and models in one process.
@@ -18,6 +19,7 @@ export async function serve(read: ReadSettings): Promise<number> {
   const access = await openAccess(read.settings, log);
   const admission = await openAdmission(read.settings);
   const tls = await openTls(read.settings, log);
-  const started = await startEngine(read.settings, log, audit);
-  return serveEngine(read.settings, log, started, { access, admission, tls, audit });
+  const tracer = await openTracer(read.settings, log);
+  const started = await startEngine(read.settings, log, { audit, tracer });
+  return serveEngine(read.settings, log, started, { access, admission, tls, tracer, audit });
 }

@@ -21,6 +21,7 @@ import type { AuditLog } from "../telemetry/audit-log.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { modelCacheMetrics } from "../telemetry/model-cache-metrics.ts";
 import type { MetricSource } from "../telemetry/registry.ts";
+import type { Tracer } from "../telemetry/tracer.ts";
 import { webhookMetrics } from "../telemetry/webhook-metrics.ts";
 import { parseBackendConfig } from "./backend-config.ts";
 import { EngineHost } from "./engine-host.ts";
@@ -44,11 +45,17 @@ export interface StartedEngine {
   readonly metrics?: readonly MetricSource[];
 }
 
+/** Who is told of what the engine does. */
+export interface EngineObservers {
+  readonly audit: AuditLog;
+  readonly tracer: Tracer;
+}
+
 /** Makes the engine that runs models in this process; resolves when it has loaded what it loads at the start. */
 export async function startEngine(
   settings: Settings,
   log: Logger,
-  audit: AuditLog,
+  { audit, tracer }: EngineObservers,
 ): Promise<StartedEngine> {
   const { repository, cacheCounters } = await openRepository(settings);
   const { promise: made, resolve: connect } = Promise.withResolvers<ServingEngine>();
@@ -74,6 +81,7 @@ export async function startEngine(
       engine,
       maxBytes: settings.jobMemoryMb * 1024 * 1024,
       webhooks,
+      tracer,
     }),
     metrics: [
       () => modelCacheMetrics(cacheCounters),

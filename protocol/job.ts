@@ -1,4 +1,4 @@
-import type { Principal } from "./call.ts";
+import type { Call, Principal } from "./call.ts";
 import type { StatusCode } from "./error.ts";
 import type { BinaryOutputs } from "./infer-json.ts";
 import type { InferenceResponse } from "./inference.ts";
@@ -58,6 +58,8 @@ export interface NewJob {
   readonly keyed: boolean;
   /** URL that is told when it has ended. */
   readonly webhook?: string;
+  /** W3C trace context of what accepted it, where that is traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What an idempotency key stands for. */
@@ -99,8 +101,8 @@ export interface Jobs {
   list(principal: Principal, limit: number, cursor?: string): Promise<JobPage>;
   /** Ends a job that has not ended; gives what it is then. */
   cancel(principal: Principal, id: string): Promise<Job | undefined>;
-  /** Runs a failed job again; leaves all others as they are. */
-  replay(principal: Principal, id: string): Promise<Job | undefined>;
+  /** Runs a failed job again, which is charged as a new one is; leaves all others as they are. */
+  replay(call: Pick<Call, "principal" | "permit">, id: string): Promise<Job | undefined>;
   /** Attempts to tell its receiver of its end, the first one first; of a job that was replayed those of each end. */
   deliveries(principal: Principal, id: string): Promise<readonly DeliveryAttempt[]>;
   /** Resolves when the job may have changed, or the signal says that nobody waits. */

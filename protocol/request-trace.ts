@@ -1,6 +1,7 @@
 import type { ColdStartMarks } from "./cold-start.ts";
 import type { InferenceError } from "./error.ts";
 import type { InferenceResponse } from "./inference.ts";
+import type { ServedModel } from "./served-model.ts";
 import type { ValidInferenceRequest } from "./valid-request.ts";
 
 /** The moments of a request at the edge of the server, by the reference's names. */
@@ -22,6 +23,11 @@ export interface ComputeMoments {
   readonly endAt: number;
 }
 
+/** What a trace tells of a request. */
+export interface TracedRequest extends Pick<ValidInferenceRequest, "id" | "inputs"> {
+  readonly model: Pick<ServedModel, "name" | "version">;
+}
+
 /**
  * Told of what a request goes through, where somebody wants to know. Each moment is `performance.now()` of this process,
  * in milliseconds.
@@ -31,7 +37,7 @@ export interface RequestTrace {
   readonly traceparent: string | undefined;
   mark(moment: EdgeMoment, at: number): void;
   /** A scheduler takes the request. */
-  enqueued(request: ValidInferenceRequest, at: number): void;
+  enqueued(request: TracedRequest, at: number): void;
   /** A pool worker has the request: the end of its way through the queue between processes. */
   arrived(at: number): void;
   /** The request has waited until its version was started. */

@@ -12,6 +12,8 @@ export interface Delivery {
   readonly tenant: string;
   /** JSON text. */
   readonly body: string;
+  /** W3C trace context of what accepted the job, where that is traced. */
+  readonly traceparent?: string | undefined;
   /** When it came to pass, in milliseconds since the epoch. */
   readonly since: number;
 }
@@ -47,7 +49,7 @@ export interface DeliveryAttempt {
 
 /** Sends what receivers are to be told. */
 export interface WebhookSender {
-  /** With so many webhooks that are not delivered, no further job may want one. */
+  /** With so many webhooks of a tenant that are not delivered, no further job of the tenant may want one. */
   readonly maxUndelivered: number;
   /** Throws INVALID_ARG unless jobs of the tenant may be told there; who the name stands for is seen later. */
   check(url: string, tenant: string): void;
@@ -58,7 +60,7 @@ export interface WebhookSender {
 /** So many attempts of a job can be looked up, the last ones. */
 export const keptAttempts = 100;
 
-/** Throws unless one more job of the principal may be told of at the URL. @param undelivered how many there are */
+/** Throws unless one more job of the principal may be told of at the URL. @param undelivered how many of its tenant there are */
 export function checkWebhook(
   sender: Omit<WebhookSender, "attempt"> | undefined,
   url: string,
@@ -73,14 +75,17 @@ export function checkWebhook(
   if (undelivered < sender.maxUndelivered) return;
   throw new InferenceError(
     StatusCode.Unavailable,
-    `webhooks: given one more than ${sender.maxUndelivered} that are not delivered, expected at most so many. ` +
+    `webhooks: given one more than ${sender.maxUndelivered} of tenant '${tenant}' that are not delivered, expected at most so many. ` +
       "Use --webhook-max-undelivered to increase the limit.",
     { retryAfterSeconds: 60 },
   );
 }
 
+/** Who is told of a job, and in whose name. */
+type WebhookTarget = Pick<Delivery, "url" | "tenant" | "traceparent">;
+
 /** What is told of a job; undefined for one that has not ended. Its tensors stay where only its owner can fetch them. */
-export function jobDelivery(job: Job, url: string, tenant: string): Delivery | undefined {
+export function jobDelivery(job: Job, to: WebhookTarget): Delivery | undefined {
   const { id, state, modelName, modelVersion, error, endedAt = job.createdAt } = job;
   const type = types[state];
   if (!type) return undefined;
@@ -97,7 +102,7 @@ export function jobDelivery(job: Job, url: string, tenant: string): Delivery | u
   };
   const body = JSON.stringify({ type, timestamp: time(endedAt), data });
   // A job that is replayed ends again, which is another thing to tell.
-  return { id: `${id}_${job.changes}`, type, url, tenant, body, since: endedAt };
+  return { ...to, id: `${id}_${job.changes}`, type, body, since: endedAt };
 }
 
 const types: Readonly<Partial<Record<JobState, WebhookType>>> = {

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import { type Job, UnrecoverableError } from "bullmq";
 import { InferenceError, invalidArgument, StatusCode } from "../protocol/error.ts";
 import type { JobState } from "../protocol/job.ts";
+import type { CountedVersion } from "../serving/running-version.ts";
 import type { Envelope } from "./envelope.ts";
 import type { DurableJobData } from "./job-queue.ts";
 import type { JobEnd, JobInput, JobStore } from "./job-store.ts";
@@ -16,6 +18,9 @@ export interface JobAttemptOptions {
   readonly before: () => Promise<void>;
 }
 
+/** More of one is not told to a trace: everybody in the pool hears it. */
+const longestRequestId = 256;
+
 /** A request that lies in the entry of its job, and the key of the version that is to run it. */
 export interface DurableEnvelope extends Envelope {
   readonly version: string;
@@ -28,6 +33,8 @@ export class JobAttempt {
   #input: JobInput | undefined;
   #responses = 0;
   #reply: Reply | undefined;
+  #request = "";
+  #version = "";
 
   constructor(options: JobAttemptOptions, job: Job<DurableJobData>) {
     this.#options = options;
@@ -40,9 +47,12 @@ export class JobAttempt {
     this.#input = await store.begin(this.#id, this.#job.attemptsStarted, Date.now());
     if (!this.#input) return undefined;
     this.#tell("starting");
-    const { version, tenant, frame } = this.#input;
+    const { version, tenant, frame, traceparent: trace } = this.#input;
     const { model } = this.#job.data;
-    const requests = new Map(frame ? [[0, decodeRequest(frame, model)] as const] : []);
+    const decoded = frame && decodeRequest(frame, model);
+    this.#request = decoded?.request.id ?? "";
+    const sent = decoded && { ...decoded, ...(trace !== undefined && { trace }) };
+    const requests = new Map(sent ? [[0, sent] as const] : []);
     return { version, head: { tenant }, requests, claimed: [] };
   }
 
@@ -54,7 +64,8 @@ export class JobAttempt {
   }
 
   /** Takes a reply to the request. */
-  answer(reply: Reply): Promise<void> {
+  answer(reply: Reply, version?: CountedVersion): Promise<void> {
+    this.#version = version?.model.version ?? "";
     if (reply.outcome) {
       this.#responses++;
       this.#reply = reply;
@@ -67,6 +78,7 @@ export class JobAttempt {
     const input = this.#input;
     if (!input) return;
     const outcome = this.#outcome(input);
+    this.#tellTrace(input, outcome);
     if (!(outcome instanceof InferenceError)) {
       await this.#finish({ result: outcome }, input.limits.resultMilliseconds);
       return;
@@ -98,7 +110,7 @@ export class JobAttempt {
       const text = `expected a single response, got ${this.#responses}`;
       return new InferenceError(StatusCode.Internal, text);
     }
-    const { coldStart: _, ...kept } = reply;
+    const { coldStart: _, times: __, ...kept } = reply;
     const result = encodeReply({ ...kept, final: true });
     if (result.byteLength <= maxResultBytes) return result;
     return invalidArgument(
@@ -114,6 +126,27 @@ export class JobAttempt {
     const ended = await persist(() => store.end(this.#id, end, keptMilliseconds, Date.now()));
     if (ended) this.#tell(typeof end === "object" && "error" in end ? "failed" : "done");
     return ended;
+  }
+
+  #tellTrace({ traceparent, queuedAt }: JobInput, outcome: Buffer | InferenceError): void {
+    if (traceparent === undefined) return;
+    const { times, coldStart } = this.#reply ?? {};
+    const failed = outcome instanceof InferenceError && {
+      error: { code: outcome.code, message: outcome.message },
+    };
+    this.#options.channel.publish({
+      type: "attempt",
+      id: this.#id,
+      attempt: randomUUID(),
+      traceparent,
+      request: this.#request.slice(0, longestRequestId),
+      model: this.#job.data.model,
+      version: this.#version,
+      queuedAt,
+      ...(times && { times }),
+      ...(coldStart && { coldStart }),
+      ...failed,
+    });
   }
 
   #tell(state: JobState): void {

@@ -1,4 +1,4 @@
-import type { Principal } from "../protocol/call.ts";
+import type { Call, Principal } from "../protocol/call.ts";
 import type { Engine } from "../protocol/engine.ts";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import {
@@ -14,6 +14,7 @@ import type { ServedModel } from "../protocol/served-model.ts";
 import { validRequest } from "../protocol/valid-request.ts";
 import { checkWebhook, type DeliveryAttempt, type WebhookSender } from "../protocol/webhook.ts";
 import type { Redis } from "../redis/connection.ts";
+import type { Tracer } from "../telemetry/tracer.ts";
 import { JobChanges } from "./job-changes.ts";
 import type { DiskMark } from "./job-disk-mark.ts";
 import { newJobId } from "./job-id.ts";
@@ -23,6 +24,7 @@ import type { ObjectStore } from "./job-objects.ts";
 import { type JobPool, jobPool, poolOfJob } from "./job-pool.ts";
 import { type JobRecord, ownerOf, type RunLimits } from "./job-record.ts";
 import { rescueJobs } from "./job-rescue.ts";
+import { traceJobs } from "./job-traces.ts";
 import type { PoolLink } from "./pool-link.ts";
 import { queueAway } from "./queue-away.ts";
 import { decodeReply } from "./reply-frame.ts";
@@ -50,6 +52,8 @@ export interface GatewayJobsOptions {
   readonly durability: JobDurability;
   /** Without it nobody is told of the end of a job. */
   readonly webhooks?: Omit<WebhookSender, "attempt"> | undefined;
+  /** Goes on with traces of requests that were accepted; without it this gateway leaves that to others. */
+  readonly tracer?: Pick<Tracer, "resume"> | undefined;
   /** Where Redis has to be asked when something is on disk. */
   readonly diskMark?: DiskMark;
 }
@@ -60,16 +64,17 @@ export class GatewayJobs implements Jobs {
   readonly #options: GatewayJobsOptions;
   readonly #pools: readonly JobPool[];
   readonly #changes = new JobChanges();
-  readonly #stopRescue: () => void;
+  readonly #stops: readonly (() => void)[];
   readonly #closing = new AbortController();
 
   constructor(options: GatewayJobsOptions) {
     this.durability = options.durability;
     this.#options = options;
-    const { commands, objects, limits } = options;
-    this.#pools = options.links.map((link) => jobPool(link, commands, objects, limits));
-    for (const { channel } of options.links) this.#changes.listen(channel);
-    this.#stopRescue = rescueJobs(this.#pools);
+    const { commands, objects, links, limits, tracer } = options;
+    this.#pools = links.map((link) => jobPool(link, commands, objects, limits));
+    for (const { channel } of links) this.#changes.listen(channel);
+    const stopTraces = tracer && traceJobs({ commands, links, tracer });
+    this.#stops = [rescueJobs(this.#pools), ...(stopTraces ? [stopTraces] : [])];
   }
 
   newId(modelName: string): string {
@@ -86,10 +91,10 @@ export class GatewayJobs implements Jobs {
   submit(id: string, given: NewJob): Promise<Job> {
     return reach(async () => {
       const { keyOf, limits, diskMark, webhooks } = this.#options;
-      const { request, principal, keyed, webhook } = given;
+      const { request, principal, keyed, webhook, traceparent } = given;
       const { store, queue, channel, webhooks: told } = this.#poolOf(id);
       if (webhook !== undefined) {
-        checkWebhook(webhooks, webhook, principal, (await told.observe()).count);
+        checkWebhook(webhooks, webhook, principal, await told.undeliveredOf(principal.tenant));
       }
       const createdAt = Date.now();
       const keyMilliseconds = keyed ? limits.keyMilliseconds : 0;
@@ -102,6 +107,7 @@ export class GatewayJobs implements Jobs {
         binaryOutputs: given.binaryOutputs,
         createdAt,
         webhook,
+        traceparent,
         limits: {
           resultMilliseconds: Math.max(limits.resultMilliseconds, keyMilliseconds),
           failedMilliseconds: Math.max(limits.failedMilliseconds, keyMilliseconds),
@@ -154,7 +160,10 @@ export class GatewayJobs implements Jobs {
     return this.find(principal, id);
   }
 
-  async replay(principal: Principal, id: string): Promise<Job | undefined> {
+  async replay(
+    { principal, permit }: Pick<Call, "principal" | "permit">,
+    id: string,
+  ): Promise<Job | undefined> {
     const record = await this.#record(principal, id);
     if (record?.job.state !== "failed") return record?.job;
     const { engine, keyOf } = this.#options;
@@ -165,11 +174,13 @@ export class GatewayJobs implements Jobs {
       const frame = await store.request(id);
       if (!frame) throw new InferenceError(StatusCode.NotFound, "the job's request is not kept");
       // The model may have become another one since.
-      validRequest(model, decodeRequest(frame, modelName).request);
+      const valid = validRequest(model, decodeRequest(frame, modelName).request);
+      await permit?.charge(valid.batchSize);
       if (!(await store.replay(id, keyOf(model), Date.now()))) return;
       channel.publish({ type: "job", id, state: "queued" });
       channel.publish({ type: "demand" });
-      await queue.addAgain(id, { model: modelName, tenant: principal.tenant, items: 1 });
+      const { tenant } = principal;
+      await queue.addAgain(id, { model: modelName, tenant, items: itemsOf(valid) });
     });
     return this.find(principal, id);
   }
@@ -189,7 +200,7 @@ export class GatewayJobs implements Jobs {
 
   close(): void {
     this.#closing.abort();
-    this.#stopRescue();
+    for (const stop of this.#stops) stop();
   }
 
   /** Undefined for what is not there and for what belongs to somebody else. */

@@ -14,6 +14,8 @@ export interface JobRecord {
   readonly binaryOutputs: BinaryOutputs;
   /** URL that is told when it has ended. */
   readonly webhook: string | undefined;
+  /** W3C trace context of what accepted it, where that is traced. */
+  readonly traceparent: string | undefined;
 }
 
 /** What is known of a job when it is submitted. */
@@ -28,6 +30,7 @@ export interface NewRecord {
   readonly binaryOutputs: BinaryOutputs;
   readonly createdAt: number;
   readonly webhook: string | undefined;
+  readonly traceparent: string | undefined;
   readonly limits: RunLimits;
 }
 
@@ -55,11 +58,12 @@ export const recordFields = [
   "ended",
   "error",
   "webhook",
+  "traceparent",
 ] as const;
 
 /** Names and values, one after the other. */
 export function writeRecord(record: NewRecord): string[] {
-  const { binaryOutputs } = record;
+  const { binaryOutputs, webhook, traceparent } = record;
   const fields = {
     owner: record.owner,
     tenant: record.tenant,
@@ -68,7 +72,9 @@ export function writeRecord(record: NewRecord): string[] {
     version: record.version,
     binary: JSON.stringify(binaryOutputs === "all" ? "all" : [...binaryOutputs]),
     created: String(record.createdAt),
-    ...(record.webhook !== undefined && { webhook: record.webhook }),
+    queued: String(record.createdAt),
+    ...(webhook !== undefined && { webhook }),
+    ...(traceparent !== undefined && { traceparent }),
     limits: JSON.stringify(record.limits),
     state: "queued" satisfies JobState,
     attempts: "0",
@@ -105,6 +111,7 @@ export function readRecord(id: string, values: readonly (string | null)[]): JobR
     version: text("version"),
     binaryOutputs: binary === "all" ? "all" : new Set(binary),
     webhook: text("webhook") || undefined,
+    traceparent: text("traceparent") || undefined,
   };
 }
 

@@ -20,7 +20,7 @@ redis.call("pexpire", KEYS[3], ARGV[5])
 return redis.call("zcard", KEYS[2])`,
 
   /**
-   * KEYS job, unfinished, undelivered webhooks. ARGV id, states that it may be in, what becomes of it, kept milliseconds,
+   * KEYS job, unfinished, undelivered webhooks, how many each tenant has. ARGV id, states that it may be in, what becomes of it, kept milliseconds,
    * time, milliseconds that webhooks are kept, channel, fields… Gives 1, or 0 when it is in no such state.
    *
    * on: goes on; end: ends, and nobody needs its request any more; fail: ends and may be run again; again: is run again.
@@ -41,9 +41,12 @@ redis.call("zrem", KEYS[2], ARGV[1])
 redis.call("hset", KEYS[1], "ended", ARGV[5])
 if ARGV[3] == "end" then redis.call("hdel", KEYS[1], "request") end
 if redis.call("hexists", KEYS[1], "webhook") == 1 then
-  local delivery = ARGV[1] .. "_" .. changes
+  local tenant = redis.call("hget", KEYS[1], "tenant")
+  local delivery = ARGV[1] .. "_" .. changes .. " " .. tenant
   redis.call("zadd", KEYS[3], ARGV[5], delivery)
+  redis.call("hincrby", KEYS[4], tenant, 1)
   redis.call("pexpire", KEYS[3], ARGV[6])
+  redis.call("pexpire", KEYS[4], ARGV[6])
   redis.call("publish", ARGV[7], cjson.encode({ type = "webhook", delivery = delivery }))
 end
 return 1`,

@@ -19,6 +19,10 @@ import { claimBytes } from "./payload-store.ts";
 export interface JobInput {
   readonly version: string;
   readonly tenant: string;
+  /** Since when it has waited for this attempt, in milliseconds since the epoch. */
+  readonly queuedAt: number;
+  /** W3C trace context of what accepted it, where that is traced. */
+  readonly traceparent: string | undefined;
   /** Undefined when Redis has lost it. */
   readonly frame: Buffer | undefined;
   readonly limits: RunLimits;
@@ -108,15 +112,19 @@ export class JobStore {
     const from = unfinishedStates;
     const begun = await this.#change(id, { from, to: "starting", mode: "on", now, fields });
     if (!begun) return undefined;
-    const [version, tenant, limits] = await this.#commands.hmget(
+    const [version, tenant, limits, queued, traceparent] = await this.#commands.hmget(
       this.#key(id),
       "version",
       "tenant",
       "limits",
+      "queued",
+      "traceparent",
     );
     return {
       version: version ?? "",
       tenant: tenant ?? "",
+      queuedAt: Number(queued ?? now),
+      traceparent: traceparent ?? undefined,
       frame: await this.request(id),
       limits: JSON.parse(limits ?? "{}"),
     };
@@ -129,7 +137,7 @@ export class JobStore {
 
   /** An attempt has failed; there will be another. False when the job has ended meanwhile. */
   queueAgain(id: string, error: JobError, now: number): Promise<boolean> {
-    const fields = { error: JSON.stringify(error) };
+    const fields = { error: JSON.stringify(error), queued: String(now) };
     return this.#change(id, { from: "starting running", to: "queued", mode: "on", now, fields });
   }
 
@@ -161,7 +169,7 @@ export class JobStore {
       mode: "again",
       keptMilliseconds: unfinishedMilliseconds,
       now,
-      fields: { version },
+      fields: { version, queued: String(now) },
     });
   }
 
@@ -229,10 +237,11 @@ export class JobStore {
     const { from, to, mode, keptMilliseconds = 0, now, fields = {} } = change;
     const changed = await this.#commands.eval(
       jobScripts.change,
-      3,
+      4,
       this.#key(id),
       names.unfinishedJobs(this.#pool),
       names.undeliveredWebhooks(this.#pool),
+      names.webhooksOfTenants(this.#pool),
       id,
       from,
       mode,

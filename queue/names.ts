@@ -33,12 +33,16 @@ export const names = {
   jobsOf: (pool: string, owner: string) => `${tag(pool)}:jobs-of:${owner}`,
   /** A sorted set: what receivers have not been told yet of jobs that have ended, by the time that they did. */
   undeliveredWebhooks: (pool: string) => `${tag(pool)}:undelivered-webhooks`,
+  /** A hash: how many of those each tenant has. */
+  webhooksOfTenants: (pool: string) => `${tag(pool)}:webhooks-of-tenants`,
   /** A list: the attempts to tell the receiver of a job. */
   deliveries: (pool: string, id: string) => `${tag(pool)}:deliveries:${id}`,
   /** BullMQ's prefix for the queue of webhooks, which all pools share. */
   webhookQueuePrefix: "{tidepool-webhooks}",
   /** A hash: what came of all attempts, by outcome. */
   webhookAttempts: "tidepool:webhook-attempts",
+  /** Is there when a gateway tells the trace of that attempt at a job. */
+  tracedAttempt: (id: string) => `tidepool:traced-attempt:${id}`,
   /** What an idempotency key stands for. */
   idempotencyKey: (digest: string) => `tidepool:idempotency:${digest}`,
   /** Written so that Redis can be asked whether it is on disk, and with it all that was written before. */

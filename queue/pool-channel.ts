@@ -1,6 +1,7 @@
 import type { JobState } from "../protocol/job.ts";
 import type { StartPhase } from "../serving/running-version.ts";
 import type { Redis } from "../redis/connection.ts";
+import type { TracedAttempt } from "./job-traces.ts";
 import { names } from "./names.ts";
 
 /** What processes that share a pool tell each other at once. Whoever misses a word finds its state in Redis later. */
@@ -20,6 +21,8 @@ export type PoolEvent =
   | { readonly type: "retired"; readonly version: string }
   /** A durable request has another state, perhaps its last. */
   | { readonly type: "job"; readonly id: string; readonly state: JobState }
+  /** A pool worker has made an attempt at a durable request that is traced. */
+  | ({ readonly type: "attempt" } & TracedAttempt)
   /** A durable request has ended whose receiver is to be told. */
   | { readonly type: "webhook"; readonly delivery: string }
   /** A gateway that waited for nothing waits for something. */

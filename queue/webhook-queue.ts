@@ -10,7 +10,7 @@ import { names } from "./names.ts";
 import { persist } from "./persist.ts";
 import type { PoolChannel } from "./pool-channel.ts";
 import type { PoolLink } from "./pool-link.ts";
-import { jobOfDelivery, WebhookStore } from "./webhook-store.ts";
+import { jobOfDelivery, type ListedWebhook, listedWebhook, WebhookStore } from "./webhook-store.ts";
 
 export interface WebhookQueueOptions {
   readonly commands: Redis;
@@ -88,7 +88,10 @@ export class WebhookQueue {
     this.#worker.on("error", (err) => log.verbose(1, "webhooks", { err }));
     this.#stopHearing = this.#pools.map((pool) =>
       // What fails because Redis is away is found by the next look.
-      pool.channel.on("webhook", ({ delivery }) => void this.#take(pool, delivery).catch(() => {})),
+      pool.channel.on(
+        "webhook",
+        ({ delivery }) => void this.#take(pool, listedWebhook(delivery)).catch(() => {}),
+      ),
     );
     this.#stopLooking = lookAround(this.#pools, (pool) => this.#look(pool));
   }
@@ -117,20 +120,22 @@ export class WebhookQueue {
   }
 
   async #look(pool: PoolWebhooks): Promise<void> {
-    const [next, ids] = await pool.store.undelivered(pool.cursor);
+    const [next, webhooks] = await pool.store.undelivered(pool.cursor);
     pool.cursor = next;
-    for (const id of ids) {
-      if ((await this.#queue.getJobState(id)) === "unknown") await this.#take(pool, id);
+    for (const webhook of webhooks) {
+      if ((await this.#queue.getJobState(webhook.id)) === "unknown")
+        await this.#take(pool, webhook);
     }
   }
 
   /** Puts it into the queue, unless it is there; forgets one of which nothing is left to tell. */
-  async #take({ pool, store }: PoolWebhooks, id: string): Promise<void> {
+  async #take({ pool, store }: PoolWebhooks, listed: ListedWebhook): Promise<void> {
+    const { id, tenant } = listed;
     const record = await readJob(this.#options.commands, pool, jobOfDelivery(id));
-    const { job, webhook, tenant } = record ?? {};
-    const delivery = job && webhook && tenant ? jobDelivery(job, webhook, tenant) : undefined;
+    const { job, webhook: url, traceparent } = record ?? {};
+    const delivery = job && url ? jobDelivery(job, { url, tenant, traceparent }) : undefined;
     // A job that is run again meanwhile will tell of its next end.
-    if (delivery?.id !== id) await store.forget(id);
+    if (delivery?.id !== id) await store.forget(listed);
     else await this.#queue.add("webhook", { pool, delivery }, { jobId: id, ...jobOptions });
   }
 
@@ -139,13 +144,13 @@ export class WebhookQueue {
     const { commands, sender } = this.#options;
     const store = new WebhookStore(data.pool, commands);
     // It may have been put into the queue again by who did not see that it is over.
-    if (!(await store.isUndelivered(data.delivery.id))) return;
+    if (!(await store.isUndelivered(data.delivery))) return;
     const attempt = await sender.attempt(data.delivery, attemptsMade + 1);
     if (!attempt) {
       await job.moveToDelayed(Date.now() + busyDelay(attemptsStarted - attemptsMade), token);
       throw new DelayedError();
     }
-    await persist(() => store.record(attempt));
+    await persist(() => store.record(attempt, data.delivery.tenant));
     commands.hincrby(names.webhookAttempts, attempt.outcome, 1).catch(() => {});
     if (attempt.nextAt !== undefined) throw new RetryError(attempt.nextAt);
   }

@@ -14,6 +14,7 @@ export interface JobEntry {
   readonly binaryOutputs: BinaryOutputs;
   readonly keyed: boolean;
   readonly webhook?: string | undefined;
+  readonly traceparent?: string | undefined;
   /** Attempts to tell its receiver. */
   readonly deliveries: DeliveryAttempt[];
   /** Of its request, and of its result instead when that is there. */

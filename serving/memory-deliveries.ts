@@ -12,12 +12,18 @@ const busyMilliseconds = 500;
 
 type Listener = (attempt: DeliveryAttempt) => void;
 
+interface Undelivered extends Pick<Delivery, "since" | "tenant"> {
+  timer?: NodeJS.Timeout;
+}
+
 /** Webhooks of the jobs of one process, in its memory: those that are not delivered end with it. */
 export class MemoryDeliveries {
   readonly sender: WebhookSender;
   readonly #log: Logger;
   /** The oldest first. */
-  readonly #undelivered = new Map<string, { readonly since: number; timer?: NodeJS.Timeout }>();
+  readonly #undelivered = new Map<string, Undelivered>();
+  /** How many of those each tenant has. */
+  readonly #ofTenants = new Map<string, number>();
   readonly #attempts: Partial<Record<WebhookOutcome, number>> = {};
 
   constructor(sender: WebhookSender, log: Logger) {
@@ -27,8 +33,14 @@ export class MemoryDeliveries {
 
   /** Delivers it now, or as soon as that succeeds. @param listener is told of each attempt */
   add(delivery: Delivery, listener: Listener): void {
-    this.#undelivered.set(delivery.id, { since: delivery.since });
+    const { id, since, tenant } = delivery;
+    this.#undelivered.set(id, { since, tenant });
+    this.#ofTenants.set(tenant, this.undeliveredOf(tenant) + 1);
     void this.#try(delivery, 1, listener);
+  }
+
+  undeliveredOf(tenant: string): number {
+    return this.#ofTenants.get(tenant) ?? 0;
   }
 
   observe(): WebhookObservation {
@@ -61,7 +73,12 @@ export class MemoryDeliveries {
   }
 
   #forget(id: string): void {
-    clearTimeout(this.#undelivered.get(id)?.timer);
+    const entry = this.#undelivered.get(id);
+    if (!entry) return;
+    clearTimeout(entry.timer);
     this.#undelivered.delete(id);
+    const left = this.undeliveredOf(entry.tenant) - 1;
+    if (left > 0) this.#ofTenants.set(entry.tenant, left);
+    else this.#ofTenants.delete(entry.tenant);
   }
 }

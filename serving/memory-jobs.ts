@@ -19,6 +19,7 @@ import {
   jobDelivery,
   keptAttempts,
 } from "../protocol/webhook.ts";
+import type { Tracer } from "../telemetry/tracer.ts";
 import { JobEntries, type JobEntry } from "./job-entries.ts";
 import type { MemoryDeliveries } from "./memory-deliveries.ts";
 
@@ -35,6 +36,8 @@ export interface MemoryJobsOptions {
   readonly maxBytes: number;
   /** Without it nobody is told of the end of a job. */
   readonly webhooks?: MemoryDeliveries | undefined;
+  /** Goes on with traces of requests that were accepted; without it nobody does. */
+  readonly tracer?: Pick<Tracer, "resume"> | undefined;
 }
 
 const firstBackoffMilliseconds = 1000;
@@ -64,7 +67,8 @@ export class MemoryJobs implements Jobs {
     const { request, principal, webhook } = given;
     const { webhooks } = this.#options;
     if (webhook !== undefined) {
-      checkWebhook(webhooks?.sender, webhook, principal, webhooks?.observe().undelivered ?? 0);
+      const undelivered = webhooks?.undeliveredOf(principal.tenant) ?? 0;
+      checkWebhook(webhooks?.sender, webhook, principal, undelivered);
     }
     const known = this.#entries.get(id);
     if (known) return known.job;
@@ -115,8 +119,13 @@ export class MemoryJobs implements Jobs {
     return entry?.job;
   }
 
-  async replay(principal: Principal, id: string): Promise<Job | undefined> {
+  async replay(
+    { principal, permit }: Pick<Call, "principal" | "permit">,
+    id: string,
+  ): Promise<Job | undefined> {
     const entry = this.#entryOf(principal, id);
+    if (entry?.job.state === "failed") await permit?.charge(entry.request.batchSize);
+    // Meanwhile another one may have had it run again.
     if (entry?.job.state !== "failed") return entry?.job;
     const { error: _, endedAt: __, ...job } = entry.job;
     entry.job = job;
@@ -166,9 +175,9 @@ export class MemoryJobs implements Jobs {
 
   #end(entry: JobEntry, change: Partial<Job>): void {
     this.#entries.change(entry, { ...change, endedAt: Date.now() });
-    const { job, webhook, principal, deliveries } = entry;
-    const delivery =
-      webhook === undefined ? undefined : jobDelivery(job, webhook, principal.tenant);
+    const { job, webhook: url, principal, deliveries, traceparent } = entry;
+    if (url === undefined) return;
+    const delivery = jobDelivery(job, { url, tenant: principal.tenant, traceparent });
     if (!delivery) return;
     this.#options.webhooks?.add(delivery, (attempt) => {
       deliveries.push(attempt);
@@ -180,9 +189,10 @@ export class MemoryJobs implements Jobs {
   async #attempt(entry: JobEntry, attempts: number): Promise<InferenceError | undefined> {
     const { engine, maxResultBytes } = this.#options;
     this.#entries.change(entry, { state: "running", attempts, startedAt: Date.now() });
-    entry.call = new Call(entry.principal, performance.now());
+    const call = this.#callFor(entry);
+    entry.call = call;
     try {
-      const response = await engine.infer(entry.request, entry.call);
+      const response = await engine.infer(entry.request, call);
       const bytes = bytesOf(response.outputs);
       if (bytes > maxResultBytes) throw tooLarge(bytes, maxResultBytes);
       if (hasEnded(entry.job)) return undefined;
@@ -192,9 +202,21 @@ export class MemoryJobs implements Jobs {
       entry.job = job;
       this.#end(entry, { state: "done" });
       return undefined;
-    } catch (error) {
-      return InferenceError.from(error);
+    } catch (cause) {
+      const error = InferenceError.from(cause);
+      call.trace?.failed(error);
+      return error;
+    } finally {
+      call.trace?.close(performance.now());
     }
+  }
+
+  #callFor({ principal, traceparent, job: { id: job } }: JobEntry): Call {
+    const startAt = performance.now();
+    const call = new Call(principal, startAt, traceparent);
+    if (traceparent !== undefined)
+      call.trace = this.#options.tracer?.resume({ traceparent, job, startAt });
+    return call;
   }
 }
 

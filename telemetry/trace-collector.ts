@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { diag, DiagLogLevel } from "@opentelemetry/api";
+import { diag, DiagLogLevel, SpanKind } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { RequestTrace } from "../protocol/request-trace.ts";
 import type { Logger } from "./logger.ts";
 import type { CollectorConfig } from "./trace-config.ts";
-import { readTraceparent } from "./trace-context.ts";
+import { readTraceparent, type TraceContext } from "./trace-context.ts";
 import type { TraceScope } from "./trace-scope.ts";
-import { EdgeSpans } from "./trace-spans.ts";
-import type { TraceOutput, TraceStart } from "./tracer.ts";
+import { EdgeSpans, type ServedSpan } from "./trace-spans.ts";
+import type { TraceOutput, TraceResumption, TraceStart } from "./tracer.ts";
 
 /** Traces as spans that are sent to an OpenTelemetry collector. Imported only when that is asked for. */
 export class TraceCollector implements TraceOutput {
@@ -35,11 +35,26 @@ export class TraceCollector implements TraceOutput {
   begin(scope: TraceScope, { traceparent, receivedAt }: TraceStart): RequestTrace | undefined {
     const caller = readTraceparent(traceparent);
     if (!scope.take() && !caller?.sampled) return undefined;
-    const source = { tracer: this.#provider.getTracer("tidepool"), epoch: epochOfProcess() };
-    return new EdgeSpans(source, receivedAt, caller);
+    const kind = SpanKind.SERVER;
+    return this.#spans({ name: "InferRequest", kind, startAt: receivedAt }, caller);
+  }
+
+  resume({ traceparent, job, startAt }: TraceResumption): RequestTrace | undefined {
+    const accepted = readTraceparent(traceparent);
+    if (!accepted) return undefined;
+    const attributes = { "tidepool.job_id": job };
+    return this.#spans(
+      { name: "InferJob", kind: SpanKind.CONSUMER, startAt, attributes },
+      accepted,
+    );
   }
 
   ended(): void {}
+
+  #spans(served: ServedSpan, above: TraceContext | undefined): EdgeSpans {
+    const source = { tracer: this.#provider.getTracer("tidepool"), epoch: epochOfProcess() };
+    return new EdgeSpans(source, served, above);
+  }
 
   /** A collector that is away does not keep the server from ending. */
   async close(): Promise<void> {

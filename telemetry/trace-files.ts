@@ -28,6 +28,8 @@ export class TraceFiles implements TraceOutput {
     return group.begin(() => ++this.#lastId);
   }
 
+  resume(): undefined {}
+
   ended(scope: TraceScope): void {
     this.#groups.get(scope)?.end();
     this.#groups.delete(scope);

@@ -1,7 +1,11 @@
 import type { InferenceResponse } from "../protocol/inference.ts";
-import type { ComputeMoments, EdgeMoment, RequestTrace } from "../protocol/request-trace.ts";
+import type {
+  ComputeMoments,
+  EdgeMoment,
+  RequestTrace,
+  TracedRequest,
+} from "../protocol/request-trace.ts";
 import type { Tensor } from "../protocol/tensor.ts";
-import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
 import { traceElements } from "./trace-tensor.ts";
 import type { TraceLevel } from "./trace-values.ts";
 
@@ -52,7 +56,7 @@ export class TraceRecord implements RequestTrace {
     this.#moment(moment, at);
   }
 
-  enqueued({ model, id, inputs }: ValidInferenceRequest, at: number): void {
+  enqueued({ model, id, inputs }: TracedRequest, at: number): void {
     this.#entry({
       model_name: model.name,
       model_version: Number(model.version),

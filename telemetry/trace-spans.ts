@@ -1,8 +1,9 @@
 import {
+  type Attributes,
   type Context,
   ROOT_CONTEXT,
   type Span,
-  SpanKind,
+  type SpanKind,
   SpanStatusCode,
   trace,
   TraceFlags,
@@ -10,8 +11,12 @@ import {
 } from "@opentelemetry/api";
 import type { ColdStartMarks } from "../protocol/cold-start.ts";
 import type { InferenceError } from "../protocol/error.ts";
-import type { ComputeMoments, EdgeMoment, RequestTrace } from "../protocol/request-trace.ts";
-import type { ValidInferenceRequest } from "../protocol/valid-request.ts";
+import type {
+  ComputeMoments,
+  EdgeMoment,
+  RequestTrace,
+  TracedRequest,
+} from "../protocol/request-trace.ts";
 import { type TraceContext, writeTraceparent } from "./trace-context.ts";
 
 /** What the spans of one request share. */
@@ -21,6 +26,15 @@ export interface SpanSource {
   readonly epoch: number;
 }
 
+/** What the server does for its caller, or in the caller's place later. */
+export interface ServedSpan {
+  readonly name: string;
+  readonly kind: SpanKind;
+  /** `performance.now()` of this process, in milliseconds. */
+  readonly startAt: number;
+  readonly attributes?: Attributes;
+}
+
 /** A request at the edge: the span of the server, with its caller's one above it and those of the models below. */
 export class EdgeSpans implements RequestTrace {
   readonly #source: SpanSource;
@@ -28,24 +42,24 @@ export class EdgeSpans implements RequestTrace {
   readonly #model: ModelSpans;
   #error: InferenceError | undefined;
 
-  constructor(source: SpanSource, receivedAt: number, caller?: TraceContext) {
+  constructor(source: SpanSource, { startAt, ...served }: ServedSpan, caller?: TraceContext) {
     this.#source = source;
     const above = caller ? contextOf(caller) : ROOT_CONTEXT;
-    const startTime = source.epoch + receivedAt;
-    const kind = SpanKind.SERVER;
-    this.#span = source.tracer.startSpan("InferRequest", { startTime, kind }, above);
+    const options = { ...served, startTime: source.epoch + startAt };
+    this.#span = source.tracer.startSpan(served.name, options, above);
     this.#model = new ModelSpans(source, trace.setSpan(ROOT_CONTEXT, this.#span));
   }
 
-  get traceparent(): string | undefined {
-    return this.#model.traceparent;
+  /** Before a scheduler has the request, and after, it is that of the edge. */
+  get traceparent(): string {
+    return this.#model.traceparent ?? traceparentOf(this.#span);
   }
 
   mark(moment: EdgeMoment, at: number): void {
     this.#span.addEvent(moment, this.#source.epoch + at);
   }
 
-  enqueued(request: ValidInferenceRequest, at: number): void {
+  enqueued(request: TracedRequest, at: number): void {
     this.#model.enqueued(request, at);
   }
 
@@ -97,18 +111,16 @@ class ModelSpans implements RequestTrace {
   }
 
   get traceparent(): string | undefined {
-    if (!this.#span) return undefined;
-    const { traceId, spanId } = this.#span.spanContext();
-    return writeTraceparent({ traceId, spanId, sampled: true });
+    return this.#span && traceparentOf(this.#span);
   }
 
   /** Only a request at the edge has such moments. */
   mark(): void {}
 
-  enqueued({ model, id }: ValidInferenceRequest, at: number): void {
+  enqueued({ model, id }: TracedRequest, at: number): void {
     const attributes = {
       "triton.model_name": model.name,
-      "triton.model_version": Number(model.version),
+      ...(model.version !== "" && { "triton.model_version": Number(model.version) }),
       ...(id !== "" && { "triton.request_id": id }),
     };
     const startTime = this.#source.epoch + at;
@@ -181,6 +193,11 @@ class ModelSpans implements RequestTrace {
     this.#queue?.end(this.#source.epoch + at);
     this.#queue = undefined;
   }
+}
+
+function traceparentOf(span: Span): string {
+  const { traceId, spanId } = span.spanContext();
+  return writeTraceparent({ traceId, spanId, sampled: true });
 }
 
 function contextOf({ traceId, spanId, sampled }: TraceContext): Context {

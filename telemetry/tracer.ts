@@ -12,10 +12,21 @@ export interface TraceStart {
   readonly receivedAt: number;
 }
 
+/** An attempt to run a request whose caller was told that it was accepted. */
+export interface TraceResumption {
+  /** Of what accepted it. */
+  readonly traceparent: string;
+  readonly job: string;
+  /** `performance.now()` when the attempt began, or began to wait, in milliseconds. */
+  readonly startAt: number;
+}
+
 /** Where traces go. */
 export interface TraceOutput {
   /** Undefined for a request that is not traced. */
   begin(scope: TraceScope, start: TraceStart): RequestTrace | undefined;
+  /** The part of a trace that such an attempt is; undefined where traces have no such parts. */
+  resume(resumption: TraceResumption): RequestTrace | undefined;
   /** No new trace begins in this scope. */
   ended(scope: TraceScope): void;
   /** Resolves when all that was traced is where it should be. */
@@ -48,6 +59,16 @@ export class Tracer {
   begin(modelName: string, start: TraceStart): RequestTrace | undefined {
     const scope = this.#settings.scope(modelName);
     return scope.on ? this.#output.begin(scope, start) : undefined;
+  }
+
+  /** True where a trace can go on when its caller was answered. */
+  get resumes(): boolean {
+    return this.config.mode === "opentelemetry";
+  }
+
+  /** Whatever the settings are now: a trace that has begun is told to its end. */
+  resume(resumption: TraceResumption): RequestTrace | undefined {
+    return this.#output.resume(resumption);
   }
 
   /** @param model "" for those that hold for all models */

@@ -26,7 +26,7 @@ export const webhookFlags = {
   "webhook-max-undelivered": flag(
     integer(1),
     100_000,
-    "Webhooks of one pool, or of serve, that may wait for another attempt; no job may want one then.",
+    "Webhooks of one tenant in one pool, or in serve, that may wait for another attempt; no job of the tenant may want one then.",
   ),
   "webhook-timeout-secs": flag(integer(1, 300), 15, "Seconds that one attempt may take."),
 };

@@ -4,6 +4,7 @@ import { validRequest } from "../../protocol/valid-request.ts";
 import { noMemoryForJobs } from "../shared-memory/no-memory-for-jobs.ts";
 import { answerOf, endedJob, type JobQuestion } from "../async-jobs.ts";
 import type { DataPlane } from "../data-plane.ts";
+import { beginTrace, httpMoments, traceSending } from "../trace-call.ts";
 import { errorJson, httpStatus } from "./error-status.ts";
 import { type Exchange, type ExchangeAnswer, sendJson } from "./exchange.ts";
 import { forwardedHeaders } from "./forwarded-headers.ts";
@@ -27,6 +28,8 @@ export function jobInferAnswer(
     const wish = jobWish(exchange.incoming.headers);
     if (!wish) return ordinary(exchange);
     const body = await readInferBody(exchange, options.maxInputBytes);
+    if (options.tracer?.resumes)
+      beginTrace(options.tracer, exchange.call, exchange.modelName, httpMoments);
     const context = { plane, jobs, options, exchange, wish, body };
     const job = await submitted(context);
     if (job) await answer(context, job);
@@ -58,7 +61,7 @@ async function submitted(context: Context): Promise<Job | undefined> {
   const known = await jobs.find(principal, claim.id);
   if (!known) return submit(context, claim.id);
   exchange.outgoing.setHeader("Idempotency-Replayed", "true");
-  return isKept(known) ? known : jobs.replay(principal, known.id);
+  return isKept(known) ? known : jobs.replay(exchange.call, known.id);
 }
 
 async function submit({ plane, jobs, options, exchange, wish, body }: Context, id: string) {
@@ -75,6 +78,7 @@ async function submit({ plane, jobs, options, exchange, wish, body }: Context, i
     request: valid,
     binaryOutputs,
     keyed: key !== undefined,
+    traceparent: call.trace?.traceparent,
     ...(webhook !== undefined && { webhook }),
   });
 }
@@ -87,8 +91,10 @@ async function answer({ jobs, exchange, wish }: Context, job: Job): Promise<void
   const now = last ?? job;
   if (hasEnded(now) && waitMilliseconds !== 0) {
     const { response, binaryOutputs } = await answerOf(jobs, call.principal, now);
+    traceSending(call, httpMoments);
     await sendResponse(exchange, response, binaryOutputs);
   } else if (waitMilliseconds !== undefined) {
+    traceSending(call, httpMoments);
     outgoing.setHeader("Preference-Applied", "respond-async");
     outgoing.setHeader("Location", `/v2/jobs/${now.id}`);
     sendJson(outgoing, 202, JSON.stringify(acceptedJson(now, jobs.durability)));

@@ -1,5 +1,6 @@
 import { InferenceError, invalidArgument, StatusCode } from "../../protocol/error.ts";
 import { hasEnded, type Job, type Jobs, jobStates, type JobState } from "../../protocol/job.ts";
+import { checked } from "../access.ts";
 import { answerOf } from "../async-jobs.ts";
 import { admitted } from "./admitted.ts";
 import { errorJson } from "./error-status.ts";
@@ -69,13 +70,15 @@ async function cancel(exchange: Exchange, jobs: Jobs): Promise<void> {
 }
 
 async function replay(exchange: Exchange, jobs: Jobs): Promise<void> {
-  const { id, state } = await found(exchange, jobs);
+  const { id, state, modelName: model } = await found(exchange, jobs);
+  // Keys change: who may not send it to the model any more may not have it run again.
+  checked(exchange.caller, { need: "infer", model });
   if (state !== "failed") {
     const text = `job '${id}' is ${state}, expected one that has failed`;
     sendJson(exchange.outgoing, 409, errorJson(text));
     return;
   }
-  sendJob(exchange, existing(await jobs.replay(exchange.call.principal, id), id), 202);
+  sendJob(exchange, existing(await jobs.replay(exchange.call, id), id), 202);
 }
 
 /** The job that the path names. */

@@ -13,7 +13,7 @@ export interface SignedWebhooksOptions {
   readonly retries: RetryRules;
   /** Of one attempt, with its redirects. */
   readonly timeoutMilliseconds: number;
-  /** Of one pool, or of serve. */
+  /** Of one tenant in one pool, or in serve. */
   readonly maxUndelivered: number;
   readonly log: Logger;
   /** @defaultValue what the system says */
@@ -83,7 +83,7 @@ export class SignedWebhooks implements WebhookSender {
     };
   }
 
-  async #send({ id, url, tenant, body }: Delivery, now: number): Promise<Sent> {
+  async #send({ id, url, tenant, body, traceparent }: Delivery, now: number): Promise<Sent> {
     const { secrets, policy, resolve, timeoutMilliseconds } = this.#options;
     const valid = secrets(tenant);
     if (valid.length === 0) return { why: "the tenant has no webhook secret" };
@@ -91,6 +91,7 @@ export class SignedWebhooks implements WebhookSender {
       "Content-Type": "application/json",
       "User-Agent": "tidepool",
       ...signatureHeaders(valid, id, now, body),
+      ...(traceparent !== undefined && { traceparent }),
     };
     const signal = AbortSignal.timeout(timeoutMilliseconds);
     try {

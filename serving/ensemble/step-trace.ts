@@ -1,8 +1,12 @@
 import type { ColdStartMarks } from "../../protocol/cold-start.ts";
 import type { InferenceError } from "../../protocol/error.ts";
 import type { InferenceResponse } from "../../protocol/inference.ts";
-import type { ComputeMoments, EdgeMoment, RequestTrace } from "../../protocol/request-trace.ts";
-import type { ValidInferenceRequest } from "../../protocol/valid-request.ts";
+import type {
+  ComputeMoments,
+  EdgeMoment,
+  RequestTrace,
+  TracedRequest,
+} from "../../protocol/request-trace.ts";
 import type { ExecutionTimings } from "../model-statistics.ts";
 
 /** What the executions of all steps took together, wherever they ran. */
@@ -48,7 +52,7 @@ export class StepTrace implements RequestTrace {
     this.#trace?.mark(moment, at);
   }
 
-  enqueued(request: ValidInferenceRequest, at: number): void {
+  enqueued(request: TracedRequest, at: number): void {
     this.#trace?.enqueued(request, at);
   }
 

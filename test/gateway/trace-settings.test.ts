@@ -10,6 +10,7 @@ import { HttpStand } from "./http/http-stand.ts";
 
 const nowhere: TraceOutput = {
   begin: (): RequestTrace | undefined => undefined,
+  resume: (): RequestTrace | undefined => undefined,
   ended: () => {},
   close: () => Promise.resolve(),
 };

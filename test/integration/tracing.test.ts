@@ -245,17 +245,29 @@ describe.each(["serve", "dev"] as const)("spans of tidepool %s", patience, (shap
     await grpc.infer(message("grpc"), metadata);
     await http.infer("three", { ...addingBody, id: "three" }, { traceparent });
     await http.infer("one", { id: "wrong", inputs: [] }, { traceparent });
+    const asynchronous = { Prefer: "respond-async" };
+    await http.infer("one", addingBody, asynchronous);
+    const later = { ...asynchronous, traceparent };
+    expect((await http.infer("one", { ...addingBody, id: "later" }, later)).status).toBe(202);
     await eventually(() => {
-      const edges = collector.spans.filter(({ name }) => name === "InferRequest");
-      expect(edges).toHaveLength(4);
-      return edges;
+      const names = collector.spans.map(({ name }) => name);
+      expect(names.filter((name) => name === "InferRequest")).toHaveLength(5);
+      expect(names).toContain("InferJob");
     });
     expect(collector.resource).toContain("service.name=mine");
     expect(new Set(collector.spans.map((span) => span.traceId))).toEqual(new Set([traceId]));
-    for (const id of ["http", "grpc"]) {
-      const edge = edgeOf(id);
+    // The caller of the last was answered before the model had it.
+    const jobs = collector.spans.filter(({ name }) => name === "InferJob");
+    expect(jobs).toHaveLength(1);
+    const accepted = collector.spans.find(({ spanId }) => spanId === jobs[0]?.parentSpanId);
+    expect(accepted?.name).toBe("InferRequest");
+    for (const [edge, above] of [
+      [edgeOf("http"), edgeOf("http")],
+      [edgeOf("grpc"), edgeOf("grpc")],
+      [accepted, jobs[0]],
+    ]) {
       expect(edge?.parentSpanId).toBe(caller);
-      const [model] = childrenOf(edge);
+      const [model] = childrenOf(above);
       expect(model?.name).toBe("one");
       const parts = childrenOf(model);
       expect(parts.map(({ name }) => name)).toEqual(["queue", "compute"]);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { anonymous } from "../../protocol/call.ts";
+import { anonymous, Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
-import type { Job } from "../../protocol/job.ts";
+import type { Job, NewJob } from "../../protocol/job.ts";
 import { Demand } from "../../queue/demand.ts";
 import { GatewayJobs } from "../../queue/job-gateway.ts";
 import { names } from "../../queue/names.ts";
@@ -13,7 +13,9 @@ import { keyOf, QueueStand, type StandGateway } from "../helpers/queue-stand.ts"
 import { startRedisCluster } from "../helpers/redis-cluster.ts";
 import { type RedisServer, startRedis } from "../helpers/redis-server.ts";
 import { requestFor } from "../helpers/requests.ts";
+import { startSpanCollector } from "../helpers/span-collector.ts";
 import { jobCases, type JobStand, type JobStandLimits, standLimits } from "../serving/job-cases.ts";
+import { acceptingTraceparent, jobTraceCases, tracerTo } from "../serving/job-trace-cases.ts";
 
 function jobsOf(
   { versions, redis: { commands } }: StandGateway,
@@ -28,6 +30,7 @@ function jobsOf(
     keyOf: (served) => versions.keyOf(served),
     engine: { model: () => model },
     limits,
+    tracer: limits.tracer,
     durability: "none",
   });
 }
@@ -56,6 +59,10 @@ describe("GatewayJobs", () => {
 
   describe("with a pool worker", () => {
     jobCases((limits) => startQueueJobs(redis.url, limits));
+  });
+
+  describe("with traces", () => {
+    jobTraceCases((tracer) => startQueueJobs(redis.url, { ...standLimits, tracer }));
   });
 
   it("runs a job on a Cluster", async () => {
@@ -93,12 +100,13 @@ describe("GatewayJobs", () => {
       await stand.close();
     });
 
-    function submit(elements = 4): Promise<Job> {
+    function submit(elements = 4, more: Partial<NewJob> = {}): Promise<Job> {
       return jobs.submit(jobs.newId("echo"), {
         principal: anonymous,
         request: requestFor(version.model, [elements]),
         binaryOutputs: "all",
         keyed: false,
+        ...more,
       });
     }
 
@@ -137,6 +145,29 @@ describe("GatewayJobs", () => {
       await untilState(job, "done");
     });
 
+    it("has one of the other gateways tell the trace of a job whose gateway is gone", async () => {
+      const collector = await startSpanCollector();
+      const tracers = [tracerTo(collector), tracerTo(collector), tracerTo(collector)];
+      const others: GatewayJobs[] = [];
+      for (const tracer of tracers) {
+        const other = await stand.gateway();
+        others.push(jobsOf(other, await stand.serve(other), { ...standLimits, tracer }));
+      }
+      await submit(4, { traceparent: acceptingTraceparent });
+      gateway.die();
+      jobs.close();
+      const poolWorker = await stand.poolWorker();
+      await eventually(() => expect(poolWorker.executions).toHaveLength(1));
+      poolWorker.executions[0]?.finish();
+      const spans = (): string[] => collector.spans.map(({ name }) => name);
+      await eventually(() => expect(spans()).toContain("InferJob"));
+      for (const other of others) other.close();
+      // All that is traced is sent then.
+      await Promise.all(tracers.map((tracer) => tracer.close()));
+      expect(spans().filter((name) => name === "InferJob")).toHaveLength(1);
+      await collector.stop();
+    });
+
     it("keeps a large request and a large result beside the job, and no request longer than needed", async () => {
       const elements = 300_000;
       const job = await submit(elements);
@@ -172,7 +203,7 @@ describe("GatewayJobs", () => {
         expect(await stand.commands.pttl(request)).toBeGreaterThan(0);
         expect(await stand.commands.pttl(request)).toBeLessThanOrEqual(failedMilliseconds);
       });
-      await jobs.replay(anonymous, job.id);
+      await jobs.replay(new Call(anonymous, 0), job.id);
       expect(await stand.commands.pttl(request)).toBeGreaterThan(failedMilliseconds);
       await eventually(() => expect(poolWorker.executions).toHaveLength(2));
       poolWorker.executions[1]?.finish();

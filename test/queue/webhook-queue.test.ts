@@ -232,6 +232,8 @@ describe("WebhookQueue", () => {
       await another();
       await eventually(async () => expect(await undelivered()).toBe(0));
       expect(receiver.received).toEqual([]);
+      // It counts no longer against its tenant.
+      expect(await stand.commands.exists(names.webhooksOfTenants(stand.pool))).toBe(0);
     });
   });
 

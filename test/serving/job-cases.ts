@@ -1,8 +1,9 @@
 import { afterEach, expect, it } from "vitest";
-import { anonymous, type Principal } from "../../protocol/call.ts";
+import { anonymous, Call, type Principal } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { type Job, type Jobs, type NewJob } from "../../protocol/job.ts";
 import type { ServedModel } from "../../protocol/served-model.ts";
+import type { Tracer } from "../../telemetry/tracer.ts";
 import { eventually } from "../helpers/eventually.ts";
 import type { HandHeldExecution } from "../helpers/hand-held-instances.ts";
 import { requestFor } from "../helpers/requests.ts";
@@ -14,6 +15,7 @@ export interface JobStandLimits {
   readonly attempts: number;
   readonly maxUnfinished: number;
   readonly maxResultBytes: number;
+  readonly tracer?: Tracer;
 }
 
 /** Jobs whose executions last until the test says so. */
@@ -98,7 +100,7 @@ export function jobCases(start: (limits: JobStandLimits) => Promise<JobStand>): 
     for (const other of [somebody, { ...anonymous, tenant: "another" }]) {
       expect(await jobs.find(other, id)).toBeUndefined();
       expect(await jobs.cancel(other, id)).toBeUndefined();
-      expect(await jobs.replay(other, id)).toBeUndefined();
+      expect(await jobs.replay(new Call(other, 0), id)).toBeUndefined();
       expect(await jobs.answer(other, id)).toBeUndefined();
       expect(await jobs.list(other, 10)).toEqual({ jobs: [] });
     }
@@ -147,12 +149,35 @@ export function jobCases(start: (limits: JobStandLimits) => Promise<JobStand>): 
     expect(failed.error).toMatchObject({ code: "INVALID_ARG" });
     expect(failed.error?.message).toContain("no number");
 
-    const replayed = await jobs.replay(anonymous, job.id);
+    const replayed = await jobs.replay(new Call(anonymous, 0), job.id);
     expect(replayed?.error).toBeUndefined();
     (await execution(1)).finish();
     await untilState(job, "done");
-    expect(await jobs.replay(anonymous, job.id)).toMatchObject({ state: "done" });
+    expect(await jobs.replay(new Call(anonymous, 0), job.id)).toMatchObject({ state: "done" });
     expect(stand.executions()).toHaveLength(2);
+  });
+
+  it("charges who replays a job, and leaves it as it is when that is refused", async () => {
+    const jobs = await started();
+    const job = await submit();
+    (await execution(0)).fail(new InferenceError(StatusCode.InvalidArg, "no number"));
+    const failed = await untilState(job, "failed");
+    const charged: number[] = [];
+    const call = new Call(anonymous, 0);
+    call.permit = {
+      hold: () => {},
+      retryAfterSeconds: () => 1,
+      charge: async (items) => {
+        charged.push(items);
+        if (charged.length === 1) throw new InferenceError(StatusCode.ResourceExhausted, "spent");
+      },
+    };
+    await expect(jobs.replay(call, job.id)).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED" });
+    expect(await jobs.find(anonymous, job.id)).toEqual(failed);
+    await jobs.replay(call, job.id);
+    (await execution(1)).finish();
+    await untilState(job, "done");
+    expect(charged).toEqual([1, 1]);
   });
 
   it("binds a key to what first claims it, for each principal", async () => {

@@ -12,6 +12,7 @@ import { ModelsInMemory, runningVersion } from "../helpers/running-models.ts";
 import { modelInput, modelOutput, servedModel } from "../helpers/served-model.ts";
 import { SilentLog } from "../helpers/silent-log.ts";
 import { jobCases, type JobStand, standLimits } from "./job-cases.ts";
+import { jobTraceCases } from "./job-trace-cases.ts";
 import { webhookCases } from "./webhook-cases.ts";
 
 const model: ServedModel = servedModel("echo", {
@@ -38,6 +39,10 @@ function startMemoryJobs(
 
 describe("MemoryJobs", () => {
   jobCases((limits) => Promise.resolve(startMemoryJobs(limits)));
+
+  describe("with traces", () => {
+    jobTraceCases((tracer) => Promise.resolve(startMemoryJobs({ ...standLimits, tracer })));
+  });
 
   describe("with webhooks", () => {
     webhookCases((sender) => Promise.resolve(startMemoryJobs(standLimits, 1024 * 1024, sender)));

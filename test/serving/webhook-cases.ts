@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, expect, it } from "vitest";
 import type { SignedWebhooksOptions } from "../../gateway/webhooks/signed-webhooks.ts";
-import { anonymous } from "../../protocol/call.ts";
+import { anonymous, Call } from "../../protocol/call.ts";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import type { Job } from "../../protocol/job.ts";
 import type { WebhookSender } from "../../protocol/webhook.ts";
@@ -33,6 +33,8 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
     stand = await start(localWebhooks([receiver.port], more));
   }
 
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
   function submit(webhook = `${receiver.origin}/hook`, tenant = "default"): Promise<Job> {
     return stand.jobs.submit(stand.jobs.newId("echo"), {
       principal: { ...anonymous, tenant },
@@ -40,6 +42,7 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
       binaryOutputs: "all",
       keyed: false,
       webhook,
+      traceparent,
     });
   }
 
@@ -65,6 +68,7 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
     const [got] = receiver.received;
     if (!got) throw new Error("nothing received");
     expect(got.path).toBe("/hook");
+    expect(got.headers["traceparent"]).toBe(traceparent);
     expect(got.headers["webhook-signature"]).toBe(signatureOf(webhookSecret, got));
     const job = await stand.jobs.find(anonymous, id);
     expect(got.headers["webhook-id"]).toBe(`${id}_${job?.changes}`);
@@ -105,7 +109,7 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
     const { id } = await submit();
     (await execution(0)).fail(new InferenceError(StatusCode.InvalidArg, "no number"));
     await told(1);
-    await stand.jobs.replay(anonymous, id);
+    await stand.jobs.replay(new Call(anonymous, 0), id);
     (await execution(1)).finish();
     await told(2);
     const [failed, done] = receiver.received.map(({ body }) => JSON.parse(body));
@@ -154,10 +158,10 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
     });
   });
 
-  it("refuses one more job with a webhook while too many are not delivered", async () => {
+  it("refuses one more job with a webhook while too many of its tenant are not delivered", async () => {
     const retries = { attempts: 4, firstMilliseconds: 60_000 };
     const answer = { answer: (outgoing: ServerResponse) => outgoing.writeHead(500).end() };
-    await started(answer, { maxUndelivered: 1, retries });
+    await started(answer, { maxUndelivered: 1, retries, secrets: () => [webhookSecret] });
     await submit();
     (await execution(0)).finish();
     await told();
@@ -165,6 +169,23 @@ export function webhookCases(start: (sender: WebhookSender) => Promise<JobStand>
       code: "UNAVAILABLE",
       message: expect.stringContaining("--webhook-max-undelivered"),
     });
+    const ofAnother = await submit(undefined, "blue");
+    (await execution(1)).finish();
+    await told(2);
+    expect(receiver.received[1]?.headers["webhook-id"]).toContain(ofAnother.id);
+  });
+
+  it("takes a job with a webhook again when those before are delivered or given up", async () => {
+    await started(
+      { answer: (outgoing, count) => outgoing.writeHead(count === 1 ? 410 : 200).end() },
+      { maxUndelivered: 1 },
+    );
+    for (let index = 0; index < 3; index++) {
+      await eventually(() => submit());
+      (await execution(index)).finish();
+      await told(index + 1);
+    }
+    expect(stand.executions()).toHaveLength(3);
   });
 
   it("refuses a job whose receiver it could not tell, and runs nothing", async () => {
