@@ -1,8 +1,9 @@
-import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { Server, type ServerCredentials } from "@grpc/grpc-js";
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import { watchActivity } from "./keda-activity.ts";
 import { type OpenStream, stream, unary } from "./keda-calls.ts";
+import { kedaCredentials, type KedaTls } from "./keda-credentials.ts";
 import { type Fields, kedaMethods } from "./keda-methods.ts";
 import { kedaTrigger, metricSpecs, metricValues, type KedaPool } from "./keda-metrics.ts";
 import { isBusy, type Observer, type PoolObservation } from "./observe.ts";
@@ -17,14 +18,6 @@ export interface KedaServerOptions {
   readonly tls?: KedaTls;
   /** How often the demand of a watched pool is looked at beside the pushes; every second by default. */
   readonly pollMilliseconds?: number;
-}
-
-/** PEM texts. */
-export interface KedaTls {
-  readonly certificate: Buffer;
-  readonly key: Buffer;
-  /** Clients must show a certificate that this one has signed. */
-  readonly clientAuthority?: Buffer;
 }
 
 /** An external scaler: KEDA asks it how much there is to do, and is told at once when a pool is needed. */
@@ -69,7 +62,7 @@ export function createKedaServer(options: KedaServerOptions): KedaServer {
     }),
   });
   return {
-    listen: (host, port) => listen(server, addressOf(host, port), options.tls),
+    listen: (host, port) => listen(server, addressOf(host, port), kedaCredentials(options.tls)),
     close: (signal) => close(server, streams, signal),
   };
 }
@@ -97,24 +90,13 @@ function addressOf(host: string, port: number): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function listen(server: Server, address: string, tls: KedaTls | undefined): Promise<number> {
+function listen(server: Server, address: string, credentials: ServerCredentials): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.bindAsync(address, credentialsOf(tls), (error, port) => {
+  server.bindAsync(address, credentials, (error, port) => {
     if (error) reject(error);
     else resolve(port);
   });
   return promise;
-}
-
-function credentialsOf(tls: KedaTls | undefined): ServerCredentials {
-  if (!tls) return ServerCredentials.createInsecure();
-  const { certificate, key, clientAuthority } = tls;
-  const pair = { cert_chain: certificate, private_key: key };
-  return ServerCredentials.createSsl(
-    clientAuthority ?? null,
-    [pair],
-    clientAuthority !== undefined,
-  );
 }
 
 async function close(

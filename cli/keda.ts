@@ -1,9 +1,9 @@
-import { createKedaServer, type KedaTls } from "../autoscaler/keda.ts";
+import { createKedaServer } from "../autoscaler/keda.ts";
 import type { Observer } from "../autoscaler/observe.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Pool } from "./pool-file/pool.ts";
-import { readPem } from "./read-pem.ts";
 import type { Settings } from "./settings.ts";
+import { openKedaTls } from "./tls.ts";
 import { UsageError } from "./usage-error.ts";
 
 export interface ListeningKeda {
@@ -21,12 +21,12 @@ export async function listenKeda(
 ): Promise<ListeningKeda | undefined> {
   if (!settings.allowKeda) return undefined;
   const { kedaAddress: host, kedaPort } = settings;
-  const tls = await readTls(settings);
+  const tls = await openKedaTls(settings, log);
   const server = createKedaServer({
     pools: new Map(pools.map((pool) => [pool.name, pool])),
     observer,
     log,
-    ...(tls && { tls }),
+    ...(tls && { tls: tls.certificate }),
   });
   try {
     const port = await server.listen(host, kedaPort);
@@ -40,16 +40,4 @@ export async function listenKeda(
       },
     );
   }
-}
-
-async function readTls(settings: Settings): Promise<KedaTls | undefined> {
-  const { kedaServerCert, kedaServerKey, kedaRootCert } = settings;
-  if (kedaServerCert === undefined || kedaServerKey === undefined) return undefined;
-  return {
-    certificate: await readPem("keda-server-cert", kedaServerCert),
-    key: await readPem("keda-server-key", kedaServerKey),
-    ...(kedaRootCert !== undefined && {
-      clientAuthority: await readPem("keda-root-cert", kedaRootCert),
-    }),
-  };
 }

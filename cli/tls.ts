@@ -15,6 +15,7 @@ export interface TlsPorts {
 
 const commonFlags = "--tls-cert, --tls-key, --tls-client-ca";
 const grpcFlags = "--grpc-server-cert, --grpc-server-key, --grpc-root-cert";
+const kedaFlags = "--keda-server-cert, --keda-server-key, --keda-root-cert";
 
 /**
  * Reads the certificates that the settings name, and follows their files for as long as the process lives. Triton's flags
@@ -36,6 +37,13 @@ export async function openMetricsTls(
   log: Logger,
 ): Promise<PortTls | undefined> {
   return settings.metricsTls ? open(commonPaths(settings), commonFlags, log) : undefined;
+}
+
+/** The same for the port that KEDA asks. */
+export async function openKedaTls(settings: Settings, log: Logger): Promise<PortTls | undefined> {
+  const { kedaServerCert: certificate, kedaServerKey: key, kedaRootCert } = settings;
+  if (certificate === undefined || key === undefined) return undefined;
+  return open(pathsOf(certificate, key, kedaRootCert), kedaFlags, log);
 }
 
 /** Throws for flags about certificates that do not go together. */
@@ -70,8 +78,7 @@ export function certificateMetrics(ports: TlsPorts): readonly MetricFamily[] {
 
 function commonPaths({ tlsCert, tlsKey, tlsClientCa }: Settings): CertificatePaths | undefined {
   if (tlsCert === undefined || tlsKey === undefined) return undefined;
-  const pair = { certificate: tlsCert, key: tlsKey };
-  return tlsClientCa === undefined ? pair : { ...pair, clientAuthority: tlsClientCa };
+  return pathsOf(tlsCert, tlsKey, tlsClientCa);
 }
 
 function grpcPaths(settings: Settings): CertificatePaths | undefined {
@@ -80,6 +87,14 @@ function grpcPaths(settings: Settings): CertificatePaths | undefined {
     return { certificate, key, clientAuthority: grpcRootCert };
   }
   return settings.grpcUseSsl ? { certificate, key } : undefined;
+}
+
+function pathsOf(
+  certificate: string,
+  key: string,
+  clientAuthority: string | undefined,
+): CertificatePaths {
+  return { certificate, key, ...(clientAuthority !== undefined && { clientAuthority }) };
 }
 
 async function open(

@@ -2,6 +2,7 @@ import { shownCredential, type ShownCredential } from "../../protocol/credential
 import type { Caller } from "./caller.ts";
 import type { Env } from "./env.ts";
 import { keyCaller } from "./key-caller.ts";
+import { limitedLookUp } from "./rate-limit.ts";
 import { refusal, unauthenticated } from "./refusal.ts";
 import { takesTokens, tokenCaller } from "./token-caller.ts";
 
@@ -16,7 +17,7 @@ export async function authenticate(
   const { headers, method, url } = request;
   const authorization = headers.get("authorization") ?? undefined;
   const shown = shownCredential(authorization, headers.get("x-api-key") ?? undefined);
-  if (shown) return callerWith(shown, env);
+  if (shown) return callerWith(shown, request, env);
   if (method === "OPTIONS" || openPaths.has(new URL(url).pathname)) return undefined;
   const given = authorization === undefined ? "nothing" : "an Authorization that cannot be used";
   return unauthenticated(
@@ -24,10 +25,14 @@ export async function authenticate(
   );
 }
 
-async function callerWith({ kind, text }: ShownCredential, env: Env): Promise<Caller | Response> {
+async function callerWith(
+  { kind, text }: ShownCredential,
+  request: Request,
+  env: Env,
+): Promise<Caller | Response> {
   try {
     const caller = await (kind === "key"
-      ? env.KEYS && keyCaller(env.KEYS, text)
+      ? env.KEYS && keyCaller(env.KEYS, text, () => limitedLookUp(request, env))
       : takesTokens(env) && tokenCaller(env, text));
     if (caller) return caller;
   } catch (cause) {

@@ -5,23 +5,35 @@ import type { Caller } from "./caller.ts";
 import { sha256 } from "./sha256.ts";
 import { ShortMemory } from "./short-memory.ts";
 
-/** By digest, those who were let in a moment ago: one isolate gets the calls of many, and each look-up costs. */
-const known = new ShortMemory<Caller>(1000);
-const knownSeconds = 5;
+/** By digest, those who were let in lately, and until when nobody is asked about them again. */
+const known = new ShortMemory<{ readonly caller: Caller; readonly until: number }>(1000);
+const trustedMilliseconds = 5000;
+const knownSeconds = 600;
 
 /**
  * Who holds an API key, by the record that `tidepool keys` has put into the KV namespace; undefined for a key that is not
  * valid. A namespace tells of a change up to a minute later: gateways look the key up again.
+ *
+ * @param tooMany counts a look-up of a key that may be made up, and gives the answer in its place
  */
-export async function keyCaller(keys: KVNamespace, text: string): Promise<Caller | undefined> {
+export async function keyCaller(
+  keys: KVNamespace,
+  text: string,
+  tooMany: () => Promise<Response | undefined>,
+): Promise<Caller | Response | undefined> {
   const id = keyIdIn(text);
   if (id === undefined) return undefined;
   const digest = await sha256([text]);
-  const remembered = known.recall(digest);
-  if (remembered) return remembered;
-  const found = holder(await keys.get(edgeKeyName(id), "json"), id, digest);
-  if (found) known.remember(digest, found, knownSeconds);
-  return found;
+  const seen = known.recall(digest);
+  if (seen && Date.now() < seen.until) return seen.caller;
+  // Who was let in lately must not wait because others at its address guess.
+  const refused = seen ? undefined : await tooMany();
+  if (refused) return refused;
+  const caller = holder(await keys.get(edgeKeyName(id), "json"), id, digest);
+  const until = Date.now() + trustedMilliseconds;
+  if (caller) known.remember(digest, { caller, until }, knownSeconds);
+  else known.forget(digest);
+  return caller;
 }
 
 function holder(record: unknown, id: string, digest: string): Caller | undefined {

@@ -20,4 +20,8 @@ export class ShortMemory<Value> {
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > this.#most && oldest !== undefined) this.#entries.delete(oldest);
   }
+
+  forget(name: string): void {
+    this.#entries.delete(name);
+  }
 }

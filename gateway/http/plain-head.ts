@@ -1,6 +1,7 @@
 import { maxHeaderSize } from "node:http";
 import { inferenceHeaderContentLength } from "../../protocol/headers.ts";
 import { responseCoding } from "./content-coding.ts";
+import { isHost } from "./host-header.ts";
 
 /** The head of an infer call that asks for nothing but an answer. */
 export interface PlainHead {
@@ -36,7 +37,7 @@ const plainHeaders: Readonly<Record<string, (value: string) => boolean>> = {
   "content-length": (value) => bodyLengths.test(value),
   "content-type": anyValue,
   forwarded: anyValue,
-  host: anyValue,
+  host: isHost,
   [inferenceHeaderContentLength]: anyValue,
   traceparent: anyValue,
   tracestate: anyValue,

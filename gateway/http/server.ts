@@ -35,9 +35,11 @@ export interface HttpServer {
 export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<HttpServer> {
   const { bounds = defaultBounds, crossOrigin, requestMilliseconds = 300_000 } = address;
   const fetch = withSecurityHeaders(app.fetch);
-  const listener = getRequestListener(fetch, { errorHandler: badTarget });
+  const listener = getRequestListener(fetch, { hostname: "localhost", errorHandler: badTarget });
   const limits = { requestMilliseconds };
-  const web = createWebServer({ ...arrivalOptions(limits), noDelay: true }, address.tls);
+  // A request without Host gets its answer from refuseHead.
+  const options = { ...arrivalOptions(limits), noDelay: true, requireHostHeader: false };
+  const web = createWebServer(options, address.tls);
   const { server } = web;
   boundConnections(server, bounds);
   const counts = new RequestCounts(bounds.maxRequests);
@@ -51,6 +53,7 @@ export async function listenHttp(app: HttpApp, address: HttpAddress): Promise<Ht
   server.on("request", serve);
   // Who asks before sending a body is told to go on only when somebody reads it: see readBody.
   server.on("checkContinue", serve);
+  server.on("checkExpectation", serve);
   server.on("clientError", (cause, socket) => refuseUnreadable(cause, socket, limits));
   const port = await listen(server, address);
   return { port, close: (signal) => connections.close(signal) };

@@ -1,6 +1,17 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
 import type { ChannelCredentials, ClientReadableStream, ServiceError } from "@grpc/grpc-js";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  onTestFinished,
+} from "vitest";
 import {
   createKedaServer,
   type KedaServer,
@@ -8,9 +19,10 @@ import {
 } from "../../autoscaler/keda.ts";
 import { type Fields, kedaMethods } from "../../autoscaler/keda-methods.ts";
 import type { KedaPool } from "../../autoscaler/keda-metrics.ts";
+import { CertificateFiles } from "../../gateway/tls/certificate-files.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { SilentLog } from "../helpers/silent-log.ts";
-import { pem } from "./api-server.ts";
+import { TestAuthority } from "../helpers/test-authority.ts";
 import { HandHeldObserver, quiet } from "./hand-held-observer.ts";
 
 const methods = kedaMethods();
@@ -247,19 +259,61 @@ describe("createKedaServer", () => {
     await second.close(AbortSignal.abort());
   });
 
-  it("speaks TLS, and asks for a client's certificate when it knows who signs them", async () => {
-    const own = { certificate: pem("server"), key: pem("server-key") };
-    operator.close();
-    await server.close(AbortSignal.timeout(10_000));
-    await open({ tls: { ...own, clientAuthority: pem("ca") } }, credentials.createSsl(pem("ca")));
-    await expect(operator.ask("IsActive", digits)).rejects.toMatchObject({
-      code: status.UNAVAILABLE,
+  describe("with TLS", () => {
+    let authority: TestAuthority;
+    beforeAll(async () => {
+      authority = await TestAuthority.create();
+      await authority.issue("first");
+      await authority.issue("second");
+      await authority.issue("client");
     });
-    operator.close();
-    await server.close(AbortSignal.timeout(10_000));
-    const known = credentials.createSsl(pem("ca"), pem("client-key"), pem("client"));
-    await open({ tls: { ...own, clientAuthority: pem("ca") } }, known);
-    expect(await operator.ask("IsActive", digits)).toEqual({ result: false });
+    afterAll(() => authority.remove());
+
+    const secure = async (
+      clientAuthority?: string,
+      channel = credentials.createSsl(authority.read("first").ca),
+    ): Promise<void> => {
+      operator.close();
+      await server.close(AbortSignal.timeout(10_000));
+      authority.replace("served", "first");
+      const paths = {
+        ...authority.paths("served"),
+        ...(clientAuthority !== undefined && { clientAuthority }),
+      };
+      const tls = await CertificateFiles.open({ paths, log, lookMilliseconds: 20 });
+      onTestFinished(() => tls.close());
+      await open({ tls }, channel);
+    };
+
+    it("asks for a client's certificate when it knows who signs them", async () => {
+      await secure();
+      expect(await operator.ask("IsActive", digits)).toEqual({ result: false });
+      await secure(authority.certificate);
+      const refused = { code: status.UNAVAILABLE };
+      await expect(operator.ask("IsActive", digits)).rejects.toMatchObject(refused);
+      const { ca, key, cert } = authority.read("client");
+      await secure(authority.certificate, credentials.createSsl(ca, key, cert));
+      expect(await operator.ask("IsActive", digits)).toEqual({ result: false });
+    });
+
+    it("shows new connections a new certificate, and keeps those that are open", async () => {
+      await secure();
+      const shown = async (): Promise<unknown> => {
+        const { ca } = authority.read("served");
+        const socket = connect({ host: "localhost", port, ca, ALPNProtocols: ["h2"] });
+        await once(socket, "secureConnect");
+        const { CN } = socket.getPeerCertificate().subject;
+        socket.destroy();
+        return CN;
+      };
+      const stream = operator.watch("StreamIsActive", digits);
+      await eventually(() => expect(stream.messages).toHaveLength(1));
+      expect(await shown()).toBe("first");
+      authority.replace("served", "second");
+      await eventually(async () => expect(await shown()).toBe("second"));
+      observer.seen = { ...quiet, demand: 1 };
+      await eventually(() => expect(stream.messages.at(-1)).toEqual({ result: true }));
+    });
   });
 });
 

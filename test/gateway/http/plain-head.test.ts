@@ -50,6 +50,7 @@ describe("plainHead", () => {
     "a way up in the path": headText(usual, "POST /v2/models/../infer HTTP/1.1"),
     "HTTP/1.0": headText(usual, "POST /v2/models/mlp/infer HTTP/1.0"),
     "no Host": headText({ "Content-Length": "1" }),
+    "a Host that is none": headText({ ...usual, Host: "x/y" }),
     "no length": headText({ Host: "x" }),
     "two keys": headText({ ...usual, "X-API-Key": "x", "x-api-key": "y" }),
     "two lengths": headText({ ...usual, "content-length": "205" }),
