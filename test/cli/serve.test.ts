@@ -4,10 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { eventually } from "../helpers/eventually.ts";
 import { identityModel } from "../helpers/onnx-model.ts";
 import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
+import { untilUnderWay } from "../helpers/under-way.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(path.join(tmpdir(), "tidepool-serve-"));
@@ -35,7 +36,10 @@ async function start(...args: readonly string[]): Promise<TidepoolProcess> {
 }
 
 /** A request whose body is on its way: the server has to wait for the rest. */
-async function openRequest(http: string): Promise<{ finish(): Promise<string> }> {
+async function openRequest({
+  http,
+  metrics,
+}: TidepoolProcess): Promise<{ finish(): Promise<string> }> {
   const [host = "", port = ""] = http.split(":");
   const socket = connect(Number(port), host);
   await once(socket, "connect");
@@ -45,7 +49,7 @@ async function openRequest(http: string): Promise<{ finish(): Promise<string> }>
   socket.write(request.slice(0, 10));
   socket.on("error", () => undefined);
   // The server must have seen the head before it is told to end.
-  await sleep(200);
+  await untilUnderWay(metrics, 1);
   return {
     async finish() {
       socket.write(request.slice(10));
@@ -80,18 +84,21 @@ describe("serve", () => {
   });
 
   it("answers what is in flight before it ends, and lets nobody new in", async () => {
-    const { process, http, ended } = await start();
-    const open = await openRequest(http);
+    const started = await start();
+    const { process, http, ended } = started;
+    const open = await openRequest(started);
     process.kill("SIGTERM");
-    await sleep(200);
-    await expect(fetch(`http://${http}/v2/health/live`)).rejects.toThrow("fetch failed");
+    await eventually(() =>
+      expect(fetch(`http://${http}/v2/health/live`)).rejects.toThrow("fetch failed"),
+    );
     expect(await open.finish()).toContain("200 OK");
     expect(await ended).toBe(0);
   });
 
   it("ends with 1 when what is in flight takes longer than --exit-timeout-secs", async () => {
-    const { process, http, ended, lines } = await start("--exit-timeout-secs=1");
-    await openRequest(http);
+    const started = await start("--exit-timeout-secs=1");
+    const { process, ended, lines } = started;
+    await openRequest(started);
     process.kill("SIGINT");
     expect(await ended).toBe(1);
     expect(lines.at(-1)).toMatchObject({ level: "error" });

@@ -28,7 +28,8 @@ describe("tidepool serve, asked by perf_analyzer", () => {
     { way: "gRPC, strings", protocol: "grpc", model: "word", flags: ["--string-length", "16"] },
   ] as const;
 
-  it.each(ways)(
+  // At the same time: each mostly waits for its own start and for its windows.
+  it.concurrent.each(ways)(
     "serves $model over $protocol $flags",
     async ({ protocol, model, flags }) => {
       const url = protocol === "http" ? server?.http : server?.grpc;

@@ -1,31 +1,30 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { expectations, readDifferences, runCases, type Observation } from "./cases.ts";
-import { shapes, startWithModels, type RunningServer } from "./servers.ts";
+import { shapes, startWithModels } from "./servers.ts";
 
 const expected = expectations();
 
+/** By shape. All are asked at the same time, because the cases wait more than they work. */
+const seenBy = new Map<string, Map<string, Observation>>();
+
+beforeAll(async () => {
+  const asked = shapes.map(async (shape) => seenBy.set(shape, await ask(shape)));
+  // Nobody's failure leaves the servers of others behind.
+  await Promise.allSettled(asked);
+  await Promise.all(asked);
+}, 240_000);
+
 describe.each(shapes)("tidepool %s, asked by tritonclient", (shape) => {
-  let server: RunningServer | undefined;
-  let observations = new Map<string, Observation>();
-
-  beforeAll(async () => {
-    server = await startWithModels(shape);
-    observations = await runCases(server);
-  }, 240_000);
-
-  afterAll(async () => {
-    await server?.stop();
-  });
-
   it.each([...expected.keys()])("%s", (title) => {
-    const { case: _, ...seen } = observations.get(title) ?? { case: title, failed: "did not run" };
+    const { case: _, ...seen } = seenBy.get(shape)?.get(title) ?? missing(title);
     expect(seen).toEqual({ observed: expected.get(title) });
   });
 
   it("is expected to answer in every case", () => {
-    expect([...observations.keys()].filter((title) => !expected.has(title))).toEqual([]);
+    const titles = [...(seenBy.get(shape)?.keys() ?? [])];
+    expect(titles.filter((title) => !expected.has(title))).toEqual([]);
   });
 });
 
@@ -41,3 +40,16 @@ describe("docs/protocol-differences.md", () => {
     expect(new Set(points)).toEqual(reasons);
   });
 });
+
+async function ask(shape: (typeof shapes)[number]): Promise<Map<string, Observation>> {
+  const server = await startWithModels(shape);
+  try {
+    return await runCases(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+function missing(title: string): Observation {
+  return { case: title, failed: "did not run" };
+}

@@ -83,7 +83,7 @@ describe("examples/tensorflow-models", () => {
     models.remove();
   });
 
-  it.each(protocols)(
+  it.concurrent.each(protocols)(
     "image_classifier answers tritonclient.%s from a SavedModel",
     async (protocol) => {
       const shape = [2, 224, 224, 3];

@@ -40,66 +40,69 @@ afterAll(async () => {
   models.remove();
 });
 
-describe.each(protocols)("models of guides for Triton, asked by tritonclient.%s", (protocol) => {
-  const predict = async (version?: string): Promise<unknown> => {
-    const features = { name: "features", datatype: "FP32", shape: [1, 50], data: [2] };
-    const request = { inputs: [features], outputs: ["prediction"], ...(version && { version }) };
-    return (await askTriton(server, protocol, "alpha_model", request))["prediction"];
-  };
+describe.concurrent.each(protocols)(
+  "models of guides for Triton, asked by tritonclient.%s",
+  (protocol) => {
+    const predict = async (version?: string): Promise<unknown> => {
+      const features = { name: "features", datatype: "FP32", shape: [1, 50], data: [2] };
+      const request = { inputs: [features], outputs: ["prediction"], ...(version && { version }) };
+      return (await askTriton(server, protocol, "alpha_model", request))["prediction"];
+    };
 
-  it("alpha_model predicts by its newest version, and by an older one", async () => {
-    expect(await predict()).toEqual({ shape: [1, 1], data: [100] });
-    expect(await predict("1")).toEqual({ shape: [1, 1], data: [expect.closeTo(2)] });
-  });
+    it("alpha_model predicts by its newest version, and by an older one", async () => {
+      expect(await predict()).toEqual({ shape: [1, 1], data: [100] });
+      expect(await predict("1")).toEqual({ shape: [1, 1], data: [expect.closeTo(2)] });
+    });
 
-  it.for([
-    [3, [1, 1]],
-    [6, [3, 1]],
-    [8, [4, 1]],
-  ] as const)("text_classifier takes %i numbers and their mask", async ([length, counts]) => {
-    const shape = [1, length];
-    const { logits } = await askTriton(server, protocol, "text_classifier", {
-      inputs: [
-        {
-          name: "input_ids",
-          datatype: "INT64",
-          shape,
-          data: [101, 2054, 2003, 1996, 2034, 102],
-        },
-        { name: "attention_mask", datatype: "INT64", shape, data: [0, 1, 1] },
-      ],
-      outputs: ["logits"],
+    it.for([
+      [3, [1, 1]],
+      [6, [3, 1]],
+      [8, [4, 1]],
+    ] as const)("text_classifier takes %i numbers and their mask", async ([length, counts]) => {
+      const shape = [1, length];
+      const { logits } = await askTriton(server, protocol, "text_classifier", {
+        inputs: [
+          {
+            name: "input_ids",
+            datatype: "INT64",
+            shape,
+            data: [101, 2054, 2003, 1996, 2034, 102],
+          },
+          { name: "attention_mask", datatype: "INT64", shape, data: [0, 1, 1] },
+        ],
+        outputs: ["logits"],
+      });
+      expect(logits).toEqual({ shape: [1, 2], data: counts });
     });
-    expect(logits).toEqual({ shape: [1, 2], data: counts });
-  });
 
-  it("text_classifier without its mask is refused, by the name of what is missing", async () => {
-    const ids = { name: "input_ids", datatype: "INT64", shape: [1, 2], data: [101, 102] };
-    const asked = askTriton(server, protocol, "text_classifier", {
-      inputs: [ids],
-      outputs: ["logits"],
+    it("text_classifier without its mask is refused, by the name of what is missing", async () => {
+      const ids = { name: "input_ids", datatype: "INT64", shape: [1, 2], data: [101, 102] };
+      const asked = askTriton(server, protocol, "text_classifier", {
+        inputs: [ids],
+        outputs: ["logits"],
+      });
+      await expect(asked).rejects.toThrow("attention_mask");
     });
-    await expect(asked).rejects.toThrow("attention_mask");
-  });
 
-  it("ensemble_pipeline goes through tokenizer, bert_model and postprocessor", async () => {
-    const data = ["one two three", "eleven"];
-    const { predictions } = await askTriton(server, protocol, "ensemble_pipeline", {
-      inputs: [{ name: "raw_text", datatype: "BYTES", shape: [2, 1], data }],
-      outputs: ["predictions"],
+    it("ensemble_pipeline goes through tokenizer, bert_model and postprocessor", async () => {
+      const data = ["one two three", "eleven"];
+      const { predictions } = await askTriton(server, protocol, "ensemble_pipeline", {
+        inputs: [{ name: "raw_text", datatype: "BYTES", shape: [2, 1], data }],
+        outputs: ["predictions"],
+      });
+      // How many words have 0, 1, … 9 letters: the second text is filled up to three.
+      const lengths = [
+        [0, 0, 0, 2, 0, 1, 0, 0, 0, 0],
+        [2, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+      ];
+      const expected = lengths.flatMap((counts) => {
+        const sum = counts.reduce((total, count) => total + Math.exp(count), 0);
+        return counts.map((count) => expect.closeTo(Math.exp(count) / sum, 5));
+      });
+      expect(predictions).toEqual({ shape: [2, 10], data: expected });
     });
-    // How many words have 0, 1, … 9 letters: the second text is filled up to three.
-    const lengths = [
-      [0, 0, 0, 2, 0, 1, 0, 0, 0, 0],
-      [2, 0, 0, 0, 0, 0, 1, 0, 0, 0],
-    ];
-    const expected = lengths.flatMap((counts) => {
-      const sum = counts.reduce((total, count) => total + Math.exp(count), 0);
-      return counts.map((count) => expect.closeTo(Math.exp(count) / sum, 5));
-    });
-    expect(predictions).toEqual({ shape: [2, 10], data: expected });
-  });
-});
+  },
+);
 
 describe("commands of guides for Triton", () => {
   it("ask for health, metadata, config and statistics", async () => {

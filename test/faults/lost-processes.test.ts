@@ -8,8 +8,8 @@ import { scrape } from "../helpers/scrape.ts";
 import { type SeenAnswer, SteadyClients } from "../helpers/steady-clients.ts";
 
 const takeoverMilliseconds = 10_000;
-/** About two seconds each: for a night's run, well over a minute of kills. */
-const rounds = process.env["NIGHTLY"] ? 40 : 6;
+/** About two seconds each: each pool worker and each pause once, or for a night's run well over a minute of kills. */
+const rounds = process.env["NIGHTLY"] ? 40 : 4;
 
 async function deployed(options: Partial<DeploymentOptions>): Promise<Deployment> {
   const models = new ModelDirectory();

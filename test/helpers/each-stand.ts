@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, type TestContext } from "vitest";
 import { QueueStand } from "./queue-stand.ts";
 import { type RedisServer, startRedis } from "./redis-server.ts";
 
@@ -19,4 +19,13 @@ export function eachStand(use: (stand: QueueStand) => void | Promise<void>): voi
   });
   afterEach(() => stand.close());
   afterAll(() => redis.stop());
+}
+
+/** A stand on a Redis of the test's own, for tests that run at the same time; both are closed when it has ended. */
+export async function openStand({ onTestFinished }: TestContext): Promise<QueueStand> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const stand = await QueueStand.open(redis.url);
+  onTestFinished(() => stand.close());
+  return stand;
 }

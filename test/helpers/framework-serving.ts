@@ -9,6 +9,7 @@ import {
   type FrameworkCase,
   type FrameworkModels,
   type FrameworkName,
+  sendTogether,
   writeFrameworkModels,
 } from "./framework-models.ts";
 import { binaryInfer, errorOf } from "./http-client.ts";
@@ -116,5 +117,24 @@ export function bfloatCase(serving: FrameworkServing, input: string, output: str
     const answer = await serving.http.infer("halves", ...binaryInfer({ inputs, outputs }, given));
     // 3 and -4
     expect([...answer.bytes.subarray(-4)]).toEqual([0x40, 0x40, 0x80, 0xc0]);
+  });
+}
+
+/** A model of black pictures, 8 of which may be a batch. @param begins the first number that it answers */
+export function togetherCase(
+  serving: FrameworkServing,
+  model: string,
+  { name, shape }: { readonly name: string; readonly shape: readonly number[] },
+  begins: string,
+): void {
+  it("runs requests together", async () => {
+    const picture = new Uint8Array(shape.reduce((product, size) => product * size, 4));
+    const parameters = { binary_data_size: picture.byteLength };
+    const input = { name, datatype: "FP32", shape: [1, ...shape], parameters };
+    const request = binaryInfer({ inputs: [input] }, picture);
+    const requests = Array.from({ length: 8 }, () => request);
+    const { answers, executions } = await sendTogether(serving.http, model, requests);
+    for (const { text } of answers) expect(text).toContain(`"data":[${begins}`);
+    expect(executions).toBeLessThan(8);
   });
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "vitest";
 import { GrpcClient } from "./grpc-client.ts";
 import { HttpClient } from "./http-client.ts";
 import { ModelDirectory } from "./model-directory.ts";
-import { type TidepoolProcess, startTidepool } from "./tidepool-process.ts";
+import { type TidepoolCommand, type TidepoolProcess, startTidepool } from "./tidepool-process.ts";
 
 /** A server that runs for all tests of a block, with its models and a client on each wire. */
 export interface Serving {
@@ -42,11 +42,20 @@ export function serving(write: (models: ModelDirectory) => void, ...flags: strin
 }
 
 /** The same for one test, which has to stop it. */
-export async function startServing(
+export function startServing(
   models: ModelDirectory,
   ...flags: readonly string[]
 ): Promise<Serving> {
-  const server = await startTidepool([`--model-repository=${models.path}`, ...flags]);
+  return startCommand("serve", models, ...flags);
+}
+
+/** The same with either command; whoever starts it has to stop it. */
+export async function startCommand(
+  command: TidepoolCommand,
+  models: ModelDirectory,
+  ...flags: readonly string[]
+): Promise<Serving> {
+  const server = await startTidepool([`--model-repository=${models.path}`, ...flags], command);
   return { models, server, http: new HttpClient(server.http), grpc: new GrpcClient(server.grpc) };
 }
 

@@ -5,44 +5,32 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { coldStartPhases } from "../../protocol/cold-start.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { freePort } from "../helpers/free-port.ts";
-import { HttpClient } from "../helpers/http-client.ts";
 import { identityModel } from "../helpers/onnx-model.ts";
-import { s3Environment, startS3, type S3Server } from "../helpers/s3-server.ts";
+import { type S3Dev, startS3Dev } from "../helpers/s3-dev.ts";
 import { scrape } from "../helpers/scrape.ts";
-import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
 
 /** Spawns, connects and loads: on a busy machine that takes its time. */
 const patience = { timeout: 60_000 };
 
 describe("a cold start", patience, () => {
   const cache = mkdtempSync(path.join(tmpdir(), "tidepool-cold-"));
-  let s3: S3Server;
-  let server: TidepoolProcess;
-  let http: HttpClient;
+  let running: S3Dev;
   let autoscaler: string;
 
   beforeAll(async () => {
-    Object.assign(process.env, s3Environment);
-    s3 = await startS3();
-    await s3.putModel("list", {
-      1: identityModel([{ name: "x", datatype: "FP32", shape: [2] }, "y"]),
-    });
+    const model = identityModel([{ name: "x", datatype: "FP32", shape: [2] }, "y"]);
     const port = await freePort();
     autoscaler = `127.0.0.1:${port}`;
-    const flags = [
-      `--model-repository=s3://${new URL(s3.endpoint).host}/${s3.bucket}`,
+    running = await startS3Dev(
+      (s3) => s3.putModel("list", { 1: model }),
       `--local-cache-directory=${cache}`,
       `--autoscaler-metrics-port=${port}`,
       "--pool-idle-seconds=0",
       "--autoscaler-interval-ms=50",
-    ];
-    server = await startTidepool(flags, "dev");
-    http = new HttpClient(server.http);
+    );
   }, 60_000);
   afterAll(async () => {
-    http.close();
-    await server.stop();
-    await s3.stop();
+    await running.stop();
     rmSync(cache, { recursive: true, force: true });
   });
 
@@ -52,7 +40,7 @@ describe("a cold start", patience, () => {
     eventually(async () => {
       const series = await scrape(autoscaler);
       expect(series.get('tidepool_autoscaler_workers{kind="existing",pool="default"}')).toBe(0);
-      const gateway = await scrape(server.metrics);
+      const gateway = await scrape(running.server.metrics);
       for (const state of ["starting", "ready", "draining"])
         expect(gateway.get(`tidepool_pool_workers{pool="default",state="${state}"}`)).toBe(0);
     });
@@ -60,7 +48,7 @@ describe("a cold start", patience, () => {
   it("tells the client in which phases its time was spent", async () => {
     await ebb();
     const began = performance.now();
-    const answer = await http.infer("list", body);
+    const answer = await running.http.infer("list", body);
     const wall = performance.now() - began;
     expect(answer.status).toBe(200);
     const timing = String(answer.headers["server-timing"]);
@@ -77,7 +65,7 @@ describe("a cold start", patience, () => {
   it("is told as it goes on to a client that asks for events", async () => {
     await ebb();
     rmSync(path.join(cache, "models-1"), { recursive: true, force: true });
-    const { text } = await http.infer("list", body, { accept: "text/event-stream" });
+    const { text } = await running.http.infer("list", body, { accept: "text/event-stream" });
     const events = text.trimEnd().split("\n\n");
     const names = events.map((event) => /^event: (?<name>\w+)/u.exec(event)?.[1]);
     expect([...new Set(names)]).toEqual([
@@ -97,15 +85,15 @@ describe("a cold start", patience, () => {
 
   it("is counted by phase and told in the log", async () => {
     await ebb();
-    await http.infer("list", body);
+    await running.http.infer("list", body);
     const starts = 'tidepool_cold_starts_total{model="list",pool="default"}';
-    const lines = server.lines.filter(({ msg }) => msg === "cold start");
+    const lines = running.server.lines.filter(({ msg }) => msg === "cold start");
     expect(lines.length).toBeGreaterThanOrEqual(1);
     expect(lines[0]).toMatchObject({ pool: "default", model: "list" });
     for (const phase of [...coldStartPhases, "total"])
       expect(lines[0]?.[phase]).toBeTypeOf("number");
     await eventually(async () => {
-      const series = await scrape(server.metrics);
+      const series = await scrape(running.server.metrics);
       expect(series.get(starts)).toBe(lines.length);
       for (const phase of coldStartPhases) {
         const labels = `{phase="${phase}",model="list",pool="default"}`;

@@ -1,10 +1,11 @@
 import { status } from "@grpc/grpc-js";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { busyBody, busyMessage, busyModel } from "../helpers/busy-model.ts";
+import { eventually } from "../helpers/eventually.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
 import { rawConnection } from "../helpers/raw-connection.ts";
 import { type Serving, startServing, stopServing } from "../helpers/serving.ts";
+import { untilUnderWay } from "../helpers/under-way.ts";
 
 let running: Serving | undefined;
 
@@ -23,13 +24,16 @@ afterEach(async () => {
 describe("tidepool serve, told to end", () => {
   it("answers what runs and what waits, takes nothing new, and ends with 0", async () => {
     const { server, http, grpc } = await start();
-    const bodies = Array.from({ length: 4 }, (_, i) => ({ ...busyBody(150_000), id: `${i}` }));
+    // So that all that follow are under way before the first of them is answered.
+    await Promise.all([http.infer("busy", busyBody(1)), grpc.infer(busyMessage("busy", 1))]);
+    const bodies = Array.from({ length: 4 }, (_, i) => ({ ...busyBody(400_000), id: `${i}` }));
     const overHttp = bodies.map((body) => http.infer("busy", body));
-    const overGrpc = bodies.map(() => grpc.infer(busyMessage("busy", 150_000)));
-    await sleep(200);
+    const overGrpc = bodies.map(() => grpc.infer(busyMessage("busy", 400_000)));
+    await untilUnderWay(server.metrics, 8);
     server.process.kill("SIGTERM");
-    await sleep(100);
-    await expect(fetch(`${http.origin}/v2/health/live`)).rejects.toThrow("fetch failed");
+    await eventually(() =>
+      expect(fetch(`${http.origin}/v2/health/live`)).rejects.toThrow("fetch failed"),
+    );
     await expect(grpc.infer(busyMessage("busy", 1))).rejects.toMatchObject({
       code: status.UNAVAILABLE,
     });
@@ -44,7 +48,7 @@ describe("tidepool serve, told to end", () => {
     const { server, http } = await start("--exit-timeout-secs=1");
     const answer = http.infer("busy", busyBody(20_000_000));
     answer.catch(() => {});
-    await sleep(200);
+    await untilUnderWay(server.metrics, 1);
     const began = performance.now();
     server.process.kill("SIGTERM");
     expect(await server.ended).toBe(1);

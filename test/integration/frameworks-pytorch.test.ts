@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { outputsOf, sendTogether } from "../helpers/framework-models.ts";
-import { copyModel, frameworkCases, FrameworkServing } from "../helpers/framework-serving.ts";
+import { outputsOf } from "../helpers/framework-models.ts";
+import {
+  copyModel,
+  frameworkCases,
+  FrameworkServing,
+  togetherCase,
+} from "../helpers/framework-serving.ts";
 import { binaryInfer, errorOf } from "../helpers/http-client.ts";
 
 const tensor = (name: string, type: string, dims: string): string =>
@@ -99,16 +104,7 @@ describe("a TorchScript model", { timeout: 60_000 }, () => {
     expect(outputsOf(answer)).toMatchObject([{ shape: [2, 1], data: ["TIDE", "FLüT"] }]);
   });
 
-  it("runs requests together", async () => {
-    const image = new Uint8Array(3 * 224 * 224 * 4);
-    const parameters = { binary_data_size: image.byteLength };
-    const input = { name: "input__0", datatype: "FP32", shape: [1, 3, 224, 224], parameters };
-    const request = binaryInfer({ inputs: [input] }, image);
-    const requests = Array.from({ length: 8 }, () => request);
-    const { answers, executions } = await sendTogether(serving.http, "classifier", requests);
-    for (const { text } of answers) expect(text).toContain('"data":[0.2');
-    expect(executions).toBeLessThan(8);
-  });
+  togetherCase(serving, "classifier", { name: "input__0", shape: [3, 224, 224] }, "0.2");
 
   it("fails with both datatypes when an output has another one than its config says", async () => {
     const answer = await serving.http.infer("doubles", {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { outputsOf, sendTogether } from "../helpers/framework-models.ts";
+import { outputsOf } from "../helpers/framework-models.ts";
 import {
   bfloatCase,
   copyModel,
   frameworkCases,
   FrameworkServing,
+  togetherCase,
 } from "../helpers/framework-serving.ts";
-import { binaryInfer } from "../helpers/http-client.ts";
 
 const parameter = (key: string, value: string): string =>
   `parameters { key: "${key}" value { string_value: "${value}" } }`;
@@ -86,16 +86,7 @@ describe("a model of TensorFlow", { timeout: 120_000 }, () => {
     expect(outputsOf(answer)).toMatchObject([{ name: "y", shape: [3], data: [2, 4, 6] }]);
   });
 
-  it("runs requests together", async () => {
-    const image = new Uint8Array(224 * 224 * 3 * 4);
-    const parameters = { binary_data_size: image.byteLength };
-    const input = { name: "input_image", datatype: "FP32", shape: [1, 224, 224, 3], parameters };
-    const request = binaryInfer({ inputs: [input] }, image);
-    const requests = Array.from({ length: 8 }, () => request);
-    const { answers, executions } = await sendTogether(serving.http, "image_classifier", requests);
-    for (const { text } of answers) expect(text).toContain('"data":[0.001');
-    expect(executions).toBeLessThan(8);
-  });
+  togetherCase(serving, "image_classifier", { name: "input_image", shape: [224, 224, 3] }, "0.001");
 
   it("is refused when it does not have the signature that its config names", async () => {
     expect(await serving.refusal("unsigned")).toContain(

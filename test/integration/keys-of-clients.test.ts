@@ -113,20 +113,18 @@ describe.each<TidepoolCommand>(["serve", "dev"])("keys of %s", (command) => {
     60_000,
   );
 
-  it.runIf(command === "dev")(
-    "are asked for by the metrics of pool workers and the autoscaler",
-    async () => {
-      const where = `--api-keys=${keyFile}`;
-      const reader = (await keysCommand("create", where, "--key-name=r", "--key-scope=read")).out;
-      for (const url of [pool, autoscaler]) {
-        await eventually(async () => {
-          expect(await curl(url, "-H", `Authorization: Bearer ${reader}`)).toBe("200");
-        }, 30_000);
-        expect(await curl(url)).toBe("401");
-        // It has scope read, for some models.
-        expect(await curl(url, "-H", `Authorization: Bearer ${key}`)).toBe("403");
-      }
-    },
-    60_000,
-  );
+  if (command === "serve") return;
+
+  it("are asked for by the metrics of pool workers and the autoscaler", async () => {
+    const where = `--api-keys=${keyFile}`;
+    const reader = (await keysCommand("create", where, "--key-name=r", "--key-scope=read")).out;
+    for (const url of [pool, autoscaler]) {
+      await eventually(async () => {
+        expect(await curl(url, "-H", `Authorization: Bearer ${reader}`)).toBe("200");
+      }, 30_000);
+      expect(await curl(url)).toBe("401");
+      // It has scope read, for some models.
+      expect(await curl(url, "-H", `Authorization: Bearer ${key}`)).toBe("403");
+    }
+  }, 60_000);
 });

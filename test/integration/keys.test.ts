@@ -11,6 +11,7 @@ import { GrpcClient } from "../helpers/grpc-client.ts";
 import { type Answer, HttpClient } from "../helpers/http-client.ts";
 import { keysCommand } from "../helpers/keys-command.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
+import { type Serving, startServing, stopServing } from "../helpers/serving.ts";
 import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
 import {
   audienceName,
@@ -147,30 +148,26 @@ describe("keys of two gateways", () => {
 
 describe("tokens of serve", () => {
   let issuer: TokenIssuer;
-  let server: TidepoolProcess;
-  let http: HttpClient;
-  let grpc: GrpcClient;
+  let running: Serving;
   beforeAll(async () => {
     issuer = await startIssuer();
-    server = await startTidepool([
-      `--model-repository=${models.path}`,
+    const own = new ModelDirectory();
+    own.model("steady", { 1: addingModel(1) });
+    running = await startServing(
+      own,
       `--jwt-jwks-url=${issuer.url.href}`,
       `--jwt-issuer=${issuerName}`,
       `--jwt-audience=${audienceName}`,
-    ]);
-    http = new HttpClient(server.http);
-    grpc = new GrpcClient(server.grpc);
+    );
   }, 60_000);
   afterAll(async () => {
-    http.close();
-    grpc.close();
-    await server.stop();
+    await stopServing(running);
     issuer.close();
   });
 
   async function bearerStatus(token: string): Promise<number> {
     const headers = { Authorization: `Bearer ${token}` };
-    return (await http.infer("steady", addingBody, headers)).status;
+    return (await running.http.infer("steady", addingBody, headers)).status;
   }
 
   it("are taken by both transports, for what their claims allow", async () => {
@@ -179,8 +176,8 @@ describe("tokens of serve", () => {
     expect(await bearerStatus(await issuer.sign({ models: "other*" }))).toBe(403);
     expect(await bearerStatus(await issuer.sign({ aud: "other" }))).toBe(401);
     const token = await issuer.sign();
-    expect(await grpcStatus(grpc, "authorization", `Bearer ${token}`)).toBe(status.OK);
-    expect(await grpcStatus(grpc, "x-api-key", token)).toBe(status.UNAUTHENTICATED);
+    expect(await grpcStatus(running.grpc, "authorization", `Bearer ${token}`)).toBe(status.OK);
+    expect(await grpcStatus(running.grpc, "x-api-key", token)).toBe(status.UNAUTHENTICATED);
   });
 
   it("are taken after the issuer has rotated its keys", async () => {

@@ -6,7 +6,6 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { python } from "../conformance/python.ts";
 import { addingBody, addingModel } from "../helpers/adding-model.ts";
-import { busyBody, busyModel } from "../helpers/busy-model.ts";
 import { deploy, type DeployedGateway, type Deployment } from "../helpers/deployment.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { type Answer, type HttpClient } from "../helpers/http-client.ts";
@@ -18,7 +17,6 @@ import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process
 const run = promisify(execFile);
 const models = new ModelDirectory();
 models.model("steady", { 1: addingModel(1) });
-models.model("busy", { 1: busyModel() });
 const folder = mkdtempSync(path.join(tmpdir(), "tidepool-limits-"));
 afterAll(() => {
   models.remove();
@@ -83,9 +81,9 @@ async function createKey(where: readonly string[], ...flags: string[]): Promise<
   return (await keysCommand("create", ...where, "--key-name=ci", ...flags)).out;
 }
 
-function infer(http: HttpClient, key: string, turns?: number): Promise<Answer> {
-  const [model, body] = turns === undefined ? ["steady", addingBody] : ["busy", busyBody(turns)];
-  return http.infer(model, body, { "X-API-Key": key });
+function infer(http: HttpClient | undefined, key: string): Promise<Answer> {
+  if (!http) throw new Error("no gateway");
+  return http.infer("steady", addingBody, { "X-API-Key": key });
 }
 
 /** Waits until the server knows a key, without asking for work. */
@@ -206,14 +204,18 @@ describe("limits of two gateways", () => {
     return key;
   }
 
-  /** Sends so many at once to each gateway by turns; gives the statuses. */
-  async function flood(key: string, count: number, turns?: number): Promise<readonly number[]> {
-    const calls = Array.from({ length: count }, (_, at) => {
-      const http = all[at % all.length];
-      if (!http) throw new Error("no gateway");
-      return infer(http, key, turns);
+  /** Sends so many at once to each gateway by turns; gives the statuses. @param tell hears each as it comes */
+  async function flood(
+    key: string,
+    count: number,
+    tell: (status: number) => void = () => {},
+  ): Promise<readonly number[]> {
+    const calls = Array.from({ length: count }, async (_, at) => {
+      const { status } = await infer(all[at % all.length], key);
+      tell(status);
+      return status;
     });
-    return (await Promise.all(calls)).map(({ status }) => status);
+    return Promise.all(calls);
   }
 
   it("let through a day's items once, not once for each", async () => {
@@ -237,14 +239,26 @@ describe("limits of two gateways", () => {
     expect(times.length).toBeLessThanOrEqual(20 * 5);
   }, 60_000);
 
-  it("have no more under way than the limit, and answer who comes one by one", async () => {
+  it("have no more under way than the limit", async () => {
     const key = await newKey("--in-flight=6");
-    const statuses = await flood(key, 30, 400_000);
-    expect([counted(statuses, 200), counted(statuses, 429)]).toEqual([6, 24]);
-    const one = await newKey("--in-flight=1");
+    const [worker] = deployment.poolWorkers;
+    // Nothing that is under way ends before all have been sent.
+    worker?.process.kill("SIGSTOP");
+    const seen: number[] = [];
+    const flooding = flood(key, 30, (status) => seen.push(status));
+    try {
+      await eventually(() => expect(counted(seen, 429)).toBe(24));
+    } finally {
+      worker?.process.kill("SIGCONT");
+    }
+    expect(counted(await flooding, 200)).toBe(6);
+  }, 60_000);
+
+  it("answer who comes one by one, now here and now there", async () => {
+    const key = await newKey("--in-flight=1");
     for (let i = 0; i < 20; i++) {
-      const http = all[i % 2];
-      expect(http && (await infer(http, one)).status).toBe(200);
+      // On a busy machine the other gateway may take its time to let go of what it has.
+      await eventually(async () => expect((await infer(all[i % 2], key)).status).toBe(200));
     }
   }, 60_000);
 

@@ -1,5 +1,6 @@
+import { randomUUID } from "node:crypto";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { addingBody, addingModel } from "../helpers/adding-model.ts";
 import { deploy, type Deployment } from "../helpers/deployment.ts";
 import { eventually } from "../helpers/eventually.ts";
@@ -8,39 +9,72 @@ import { ModelDirectory } from "../helpers/model-directory.ts";
 import { runPush, startPush } from "../helpers/push-command.ts";
 import { S3Proxy } from "../helpers/s3-proxy.ts";
 import { s3Environment, startS3, type S3Server } from "../helpers/s3-server.ts";
-import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
+import { startTidepool } from "../helpers/tidepool-process.ts";
 import { type RunningServe, startServe } from "./push-serve.ts";
 
 let s3: S3Server;
 let proxy: S3Proxy;
-let local: ModelDirectory;
 beforeAll(async () => {
   Object.assign(process.env, s3Environment);
   s3 = await startS3();
   proxy = await S3Proxy.start(s3.endpoint);
-});
-beforeEach(async () => {
-  local = new ModelDirectory();
-  await s3.putModel("m", { 1: addingModel(1) });
-});
-afterEach(async () => {
-  local.remove();
-  proxy.fault = () => undefined;
-  await s3.remove("");
 });
 afterAll(async () => {
   await proxy.stop();
   await s3.stop();
 });
 
-const repository = (): string => `s3://${proxy.endpoint.replace("http://", "")}/${s3.bucket}`;
+/** A repository in S3 of a test's own, because they run at the same time, and a folder to push from. */
+interface Place {
+  readonly prefix: string;
+  readonly repository: string;
+  readonly local: ModelDirectory;
+  /** A version of the model to be pushed, with other files beside it. */
+  readonly version: (
+    number: number,
+    more?: Readonly<Record<string, Uint8Array | string>>,
+  ) => string;
+}
 
-/** A version of the model to be pushed, with other files beside it. */
-function version(number: number, more: Readonly<Record<string, Uint8Array | string>> = {}): string {
-  local.remove("m");
-  local.write("m/1/model.onnx", addingModel(number));
-  for (const [name, content] of Object.entries(more)) local.write(`m/${name}`, content);
-  return path.join(local.path, "m");
+async function newPlace({ onTestFinished }: TestContext): Promise<Place> {
+  const prefix = randomUUID();
+  const local = new ModelDirectory();
+  onTestFinished(() => local.remove());
+  await s3.putModel(`${prefix}/m`, { 1: addingModel(1) });
+  return {
+    prefix,
+    repository: `s3://${proxy.endpoint.replace("http://", "")}/${s3.bucket}/${prefix}`,
+    local,
+    version: (number, more = {}) => {
+      local.write("m/1/model.onnx", addingModel(number));
+      for (const [name, content] of Object.entries(more)) local.write(`m/${name}`, content);
+      return path.join(local.path, "m");
+    },
+  };
+}
+
+async function serving(test: TestContext): Promise<Place & { readonly running: RunningServe }> {
+  const place = await newPlace(test);
+  const poll = ["--model-control-mode=poll", "--repository-poll-secs=1"];
+  const running = await startServe(place.repository, poll);
+  test.onTestFinished(() => running.stop());
+  return { ...place, running };
+}
+
+async function deployed(
+  test: TestContext,
+  mode: string,
+  more: readonly string[] = [],
+): Promise<Place & { readonly deployment: Deployment }> {
+  const place = await newPlace(test);
+  const deployment = await deploy({
+    models: place.repository,
+    gateways: 2,
+    flags: [`--model-control-mode=${mode}`, ...more],
+    gatewayFlags: () => ["--allow-uploads"],
+  });
+  test.onTestFinished(() => deployment.stop());
+  return { ...place, deployment };
 }
 
 async function answer(http: HttpClient): Promise<number> {
@@ -51,17 +85,9 @@ async function stored(http: HttpClient): Promise<string> {
   return (await http.post("/v2/repository/index")).text;
 }
 
-describe("tidepool push to S3, by one process", { timeout: 60_000 }, () => {
-  let running: RunningServe;
-  beforeEach(async () => {
-    running = await startServe(repository(), [
-      "--model-control-mode=poll",
-      "--repository-poll-secs=1",
-    ]);
-  });
-  afterEach(() => running.stop());
-
-  it("serves what was pushed, of small files and of files in parts", async () => {
+describe.concurrent("tidepool push to S3, by one process", { timeout: 60_000 }, () => {
+  it("serves what was pushed, of small files and of files in parts", async (test) => {
+    const { running, version } = await serving(test);
     const more = { "1/large.bin": Buffer.alloc(20 * 2 ** 20, "large"), "labels.txt": "a\n" };
     const pushed = await runPush(running.address, [version(2, more)]);
     expect(pushed).toMatchObject({
@@ -71,11 +97,13 @@ describe("tidepool push to S3, by one process", { timeout: 60_000 }, () => {
     expect(await answer(running.http)).toBe(2);
   });
 
-  it("goes on where it was interrupted", async () => {
+  it("goes on where it was interrupted", async (test) => {
+    const { running, prefix, version } = await serving(test);
     const folder = version(2, { "1/large.bin": Buffer.alloc(60 * 2 ** 20, "large") });
     let parts = 0;
     proxy.fault = ({ method, url }) => {
-      if (method !== "PUT" || !url.includes("partNumber=")) return undefined;
+      if (method !== "PUT" || !url.includes(prefix) || !url.includes("partNumber="))
+        return undefined;
       parts += 1;
       return parts > 3 ? { kind: "stall", afterBytes: 0 } : undefined;
     };
@@ -90,7 +118,8 @@ describe("tidepool push to S3, by one process", { timeout: 60_000 }, () => {
     expect(await answer(running.http)).toBe(2);
   });
 
-  it("leaves everything as it was when the version cannot be opened", async () => {
+  it("leaves everything as it was when the version cannot be opened", async (test) => {
+    const { running, local } = await serving(test);
     const before = await stored(running.http);
     local.write("m/1/model.onnx", "no model");
     const refused = await runPush(running.address, [path.join(local.path, "m")]);
@@ -103,31 +132,16 @@ describe("tidepool push to S3, by one process", { timeout: 60_000 }, () => {
   });
 });
 
-describe("tidepool push to S3, by gateways and a pool", { timeout: 120_000 }, () => {
-  let deployment: Deployment | undefined;
-  afterEach(async () => {
-    await deployment?.stop();
-    deployment = undefined;
-  });
-
-  async function start(mode: string, more: readonly string[] = []): Promise<Deployment> {
-    deployment = await deploy({
-      models: repository(),
-      gateways: 2,
-      flags: [`--model-control-mode=${mode}`, ...more],
-      gatewayFlags: () => ["--allow-uploads"],
-    });
-    return deployment;
-  }
-
-  it.each([
+describe.concurrent("tidepool push to S3, by gateways and a pool", { timeout: 120_000 }, () => {
+  it.for([
     ["poll", ["--repository-poll-secs=1"]],
     ["explicit", []],
     ["none", []],
   ] as const)(
     "a pool worker opens it, and all gateways serve it, in mode %s",
-    async (mode, more) => {
-      const { http, gateways } = await start(mode, more);
+    async ([mode, more], test) => {
+      const { version, deployment } = await deployed(test, mode, more);
+      const { http, gateways } = deployment;
       if (mode === "explicit") await http.post("/v2/repository/models/m/load");
       expect(await answer(http)).toBe(1);
       const folder = version(2, { "config.pbtxt": 'backend: "onnxruntime"\nmax_batch_size: 0\n' });
@@ -138,8 +152,9 @@ describe("tidepool push to S3, by gateways and a pool", { timeout: 120_000 }, ()
     },
   );
 
-  it("a version that cannot be opened changes nothing", async () => {
-    const { http } = await start("poll", ["--repository-poll-secs=1"]);
+  it("a version that cannot be opened changes nothing", async (test) => {
+    const { local, deployment } = await deployed(test, "poll", ["--repository-poll-secs=1"]);
+    const { http } = deployment;
     local.write("m/1/model.onnx", "no model");
     const refused = await runPush(http.origin.replace("http://", ""), [path.join(local.path, "m")]);
     expect([refused.code, refused.stderr]).toEqual([
@@ -150,20 +165,19 @@ describe("tidepool push to S3, by gateways and a pool", { timeout: 120_000 }, ()
   });
 });
 
-describe("tidepool push while no pool worker runs", { timeout: 120_000 }, () => {
-  let server: TidepoolProcess | undefined;
-  afterEach(() => server?.stop());
-
-  it("wakes one to open the version", async () => {
-    server = await startTidepool(
+describe.concurrent("tidepool push while no pool worker runs", { timeout: 120_000 }, () => {
+  it("wakes one to open the version", async (test) => {
+    const { repository, version } = await newPlace(test);
+    const server = await startTidepool(
       [
-        `--model-repository=${repository()}`,
+        `--model-repository=${repository}`,
         "--allow-uploads",
         "--pool-idle-seconds=0",
         "--autoscaler-interval-ms=50",
       ],
       "dev",
     );
+    test.onTestFinished(async () => void (await server.stop()));
     const pushed = await runPush(server.http, [version(2)]);
     expect(pushed).toMatchObject({ code: 0, stdout: expect.stringContaining("answer: 2\n") });
   });

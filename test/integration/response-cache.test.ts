@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { errorOf, HttpClient, type Headers } from "../helpers/http-client.ts";
-import { GrpcClient } from "../helpers/grpc-client.ts";
+import { errorOf, type HttpClient, type Headers } from "../helpers/http-client.ts";
+import type { GrpcClient } from "../helpers/grpc-client.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
 import { scrape } from "../helpers/scrape.ts";
+import { type Serving, startCommand, stopServing } from "../helpers/serving.ts";
 import { rowOf, timesModel } from "../helpers/times-model.ts";
-import { startTidepool, type TidepoolProcess } from "../helpers/tidepool-process.ts";
+import type { TidepoolProcess } from "../helpers/tidepool-process.ts";
 
 const cached = "response_cache { enable: true }";
 const batches = "max_batch_size: 8";
@@ -38,22 +39,17 @@ describe.each(["serve", "dev"] as const)(
   "the response cache of %s",
   { timeout: 60_000 },
   (command) => {
-    const models = new ModelDirectory();
+    let running: Serving;
     let server: TidepoolProcess;
     let http: HttpClient;
     let grpc: GrpcClient;
     beforeAll(async () => {
+      const models = new ModelDirectory();
       writeModels(models);
-      server = await startTidepool([`--model-repository=${models.path}`, ...flags], command);
-      http = new HttpClient(server.http);
-      grpc = new GrpcClient(server.grpc);
+      running = await startCommand(command, models, ...flags);
+      ({ server, http, grpc } = running);
     }, 60_000);
-    afterAll(async () => {
-      http.close();
-      grpc.close();
-      await server.stop();
-      models.remove();
-    });
+    afterAll(() => stopServing(running));
 
     /** How often each thing was counted of a model. */
     async function counts(model: string): Promise<Readonly<Record<string, number>>> {
@@ -136,7 +132,7 @@ describe.each(["serve", "dev"] as const)(
 
     it("never answers from before a reload", async () => {
       expect([await ask("reloaded", 5), await ask("reloaded", 5)]).toEqual([5, 5]);
-      models.write("reloaded/1/model.onnx", timesModel(10));
+      running.models.write("reloaded/1/model.onnx", timesModel(10));
       expect((await http.post("/v2/repository/models/reloaded/load")).status).toBe(200);
       expect([await ask("reloaded", 5), await ask("reloaded", 5)]).toEqual([50, 50]);
     });

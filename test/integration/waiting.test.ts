@@ -1,11 +1,11 @@
 import { status } from "@grpc/grpc-js";
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { busyBody, busyMessage, busyModel } from "../helpers/busy-model.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { errorOf } from "../helpers/http-client.ts";
 import { scrape } from "../helpers/scrape.ts";
 import { serving } from "../helpers/serving.ts";
+import { untilUnderWay } from "../helpers/under-way.ts";
 
 const config = "max_batch_size: 4 instance_group [{ count: 1 }]";
 const blocker = busyBody(5_000_000, 1);
@@ -32,7 +32,7 @@ describe("a request that waits behind a long one", () => {
       let blocked = true;
       const blocking = running.http.infer(model, blocker).finally(() => (blocked = false));
       // Whatever is sent now comes after it.
-      await sleep(100);
+      await untilUnderWay(running.server.metrics, 1);
 
       const hungUp = new AbortController();
       const url = `${running.http.origin}/v2/models/${model}/infer`;

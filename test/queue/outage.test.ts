@@ -77,7 +77,7 @@ describe("the queue, when Redis goes away", () => {
     });
     const sent = send(version);
     await eventually(() => expect(sent.sink.error).toMatchObject({ code: StatusCode.Unavailable }));
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(performance.now() - began).toBeLessThan(5000);
     expect(version.scheduler.inflight).toBe(0);
     const late = send(version, { timeoutMicroseconds: 1 });
     late.call.cancel();

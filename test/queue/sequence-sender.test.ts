@@ -1,18 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, type TestContext } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
 import type { SequenceOptions } from "../../protocol/inference.ts";
 import { names } from "../../queue/names.ts";
 import { Presence } from "../../queue/presence.ts";
-import type { RunningVersion } from "../../serving/running-version.ts";
-import { eachStand } from "../helpers/each-stand.ts";
+import { openStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
-import {
-  type QueueStand,
-  send,
-  type StandGateway,
-  type StandPoolWorker,
-  statefulModel,
-} from "../helpers/queue-stand.ts";
+import { send, type StandPoolWorker, statefulModel } from "../helpers/queue-stand.ts";
 import type { SentRequest } from "../helpers/requests.ts";
 
 const startError = {
@@ -25,17 +18,10 @@ const last = { end: true } as const;
 /** Until somebody who has gone silent is missed, and missed again. */
 const silentMilliseconds = 10_000;
 
-describe("SequenceSender", () => {
-  let stand: QueueStand;
-  let gateway: StandGateway;
-  let version: RunningVersion;
-  eachStand(async (opened) => {
-    stand = opened;
-    gateway = await stand.gateway();
-    version = await stand.serve(gateway, statefulModel);
-  });
-
-  it("sends what follows a START to the pool worker that has it, through any gateway", async () => {
+/** At the same time, because some wait more than they work. */
+describe.concurrent("SequenceSender", () => {
+  it("sends what follows a START to the pool worker that has it, through any gateway", async (test) => {
+    const { stand, version, ask } = await opened(test);
     const workers = [await stand.poolWorker(), await stand.poolWorker(), await stand.poolWorker()];
     await answered(workers, ask("start", first));
     const [holder] = workers.filter(({ executions }) => executions.length > 0);
@@ -49,7 +35,8 @@ describe("SequenceSender", () => {
     expect(holder?.executions.map(({ ids }) => ids)).toEqual(["start", "a", "b", "c"]);
   });
 
-  it("spreads sequences over the pool workers", async () => {
+  it("spreads sequences over the pool workers", async (test) => {
+    const { stand, ask } = await opened(test);
     const workers = [await stand.poolWorker(), await stand.poolWorker()];
     const starts = Array.from({ length: 8 }, (_, i) =>
       ask(`${i}`, { ...first, id: BigInt(i + 1) }),
@@ -58,7 +45,8 @@ describe("SequenceSender", () => {
     expect(workers.map(({ executions }) => executions.length)).toEqual([4, 4]);
   });
 
-  it("sends one request of a sequence after the other, in their order", async () => {
+  it("sends one request of a sequence after the other, in their order", async (test) => {
+    const { stand, ask, bindings, waiting } = await opened(test);
     const worker = await stand.poolWorker();
     const all = [ask("1", first), ask("2"), ask("3"), ask("4", last)];
     const ran = (): string[] => worker.executions.map(({ ids }) => ids);
@@ -73,27 +61,31 @@ describe("SequenceSender", () => {
     expect(waiting()).toBe(0);
   });
 
-  it("lets a START and what follows it wait for the first pool worker", async () => {
+  it("lets a START and what follows it wait for the first pool worker", async (test) => {
+    const { stand, ask, waiting } = await opened(test);
     const sent = [ask("1", first), ask("2"), ask("3", last)];
     await eventually(() => expect(waiting()).toBe(3));
     await answered([await stand.poolWorker()], ...sent);
   });
 
-  it("refuses what follows no START, and what follows an END", async () => {
+  it("refuses what follows no START, and what follows an END", async (test) => {
+    const { stand, ask } = await opened(test);
     const worker = await stand.poolWorker();
     expect(await refusalOf(ask("1"))).toMatchObject(startError);
     await answered([worker], ask("2", first), ask("3", last));
     expect(await refusalOf(ask("4"))).toMatchObject(startError);
   });
 
-  it("ends what was open when the same id starts anew, also when that is the only request", async () => {
+  it("ends what was open when the same id starts anew, also when that is the only request", async (test) => {
+    const { stand, ask } = await opened(test);
     const workers = [await stand.poolWorker(), await stand.poolWorker()];
     await answered(workers, ask("1", first), ask("2", first), ask("3"));
     await answered(workers, ask("4", { start: true, end: true }));
     expect(await refusalOf(ask("5"))).toMatchObject(startError);
   });
 
-  it("keeps the sequences of tenants apart", async () => {
+  it("keeps the sequences of tenants apart", async (test) => {
+    const { stand, version, ask } = await opened(test);
     const workers = [await stand.poolWorker()];
     await answered(workers, ask("1", first));
     const foreign = send(version, { id: "2", sequence: flags({}) }, "another tenant");
@@ -101,7 +93,8 @@ describe("SequenceSender", () => {
     await answered(workers, ask("3"));
   });
 
-  it("ends a sequence of which a request was given up before it ran", async () => {
+  it("ends a sequence of which a request was given up before it ran", async (test) => {
+    const { stand, ask, waiting } = await opened(test);
     const worker = await stand.poolWorker();
     const [begun, cancelled, behind] = [ask("1", first), ask("2"), ask("3")];
     await eventually(() => expect(worker.executions).toHaveLength(1));
@@ -114,7 +107,8 @@ describe("SequenceSender", () => {
     expect(waiting()).toBe(0);
   });
 
-  it("answers a START whose time is over before there is a pool worker, and what follows it", async () => {
+  it("answers a START whose time is over before there is a pool worker, and what follows it", async (test) => {
+    const { version, ask, waiting } = await opened(test);
     const late = send(version, { sequence: flags(first), timeoutMicroseconds: 50_000 });
     const behind = ask("2");
     expect((await refusalOf(late)).message).toContain("Request timeout expired");
@@ -123,7 +117,8 @@ describe("SequenceSender", () => {
     expect(version.scheduler.inflight).toBe(0);
   });
 
-  it("gives a START to another pool worker when the first one is gone", async () => {
+  it("gives a START to another pool worker when the first one is gone", async (test) => {
+    const { stand, ask, addGhost, envelopes, bindings, waiting } = await opened(test);
     await addGhost();
     const sent = ask("1", first);
     await eventually(async () => expect(await bindings()).toEqual(["ghost"]));
@@ -137,7 +132,8 @@ describe("SequenceSender", () => {
     await eventually(async () => expect(await envelopes()).toEqual([]));
   });
 
-  it("tells who goes on with a sequence that its pool worker is gone", async () => {
+  it("tells who goes on with a sequence that its pool worker is gone", async (test) => {
+    const { stand, ask, addGhost, waiting } = await opened(test);
     const worker = await stand.poolWorker();
     await answered([worker], ask("1", first));
     await addGhost();
@@ -150,7 +146,8 @@ describe("SequenceSender", () => {
     expect(waiting()).toBe(0);
   });
 
-  it("answers what Redis has lost, and starts again what can be", async () => {
+  it("answers what Redis has lost, and starts again what can be", async (test) => {
+    const { stand, gateway, ask, addGhost, bindings } = await opened(test);
     const stopped = await stand.poolWorker();
     await answered([stopped], ask("1", first));
     await stopped.close();
@@ -163,32 +160,40 @@ describe("SequenceSender", () => {
     await answered([worker], start);
     expect(await refusalOf(ask("3"))).toMatchObject(startError);
   });
-
-  function ask(id: string, more: Partial<SequenceOptions> = {}, through = version): SentRequest {
-    return send(through, { id, sequence: flags(more) });
-  }
-
-  /** A pool worker that says once that it is there, and never reads. */
-  async function addGhost(): Promise<void> {
-    const word = { id: "ghost", state: "ready", inFlight: 0, startedAt: 0, resident: [] } as const;
-    await new Presence(stand.pool, stand.commands).say({ ...word, sequences: 0 }, Date.now());
-  }
-
-  function envelopes(): Promise<string[]> {
-    return stand.commands.keys(names.envelope(stand.pool, "*"));
-  }
-
-  /** Pool workers that have sequences, one for each. */
-  async function bindings(): Promise<unknown[]> {
-    const keys = await stand.commands.keys(names.sequence(stand.pool, "*"));
-    return Promise.all(keys.map((key) => stand.commands.hget(key, "worker")));
-  }
-
-  /** Requests that the pool's autoscaler hears of. */
-  function waiting(): number | undefined {
-    return gateway.versions.links[0]?.meter.waiting;
-  }
 });
+
+/** A stand with a model that has sequences, and what its tests ask of it. */
+async function opened(test: TestContext) {
+  const stand = await openStand(test);
+  const gateway = await stand.gateway();
+  const version = await stand.serve(gateway, statefulModel);
+  return {
+    stand,
+    gateway,
+    version,
+    ask: (id: string, more: Partial<SequenceOptions> = {}, through = version): SentRequest =>
+      send(through, { id, sequence: flags(more) }),
+    /** A pool worker that says once that it is there, and never reads. */
+    addGhost: async (): Promise<void> => {
+      const word = {
+        id: "ghost",
+        state: "ready",
+        inFlight: 0,
+        startedAt: 0,
+        resident: [],
+      } as const;
+      await new Presence(stand.pool, stand.commands).say({ ...word, sequences: 0 }, Date.now());
+    },
+    envelopes: (): Promise<string[]> => stand.commands.keys(names.envelope(stand.pool, "*")),
+    /** Pool workers that have sequences, one for each. */
+    bindings: async (): Promise<unknown[]> => {
+      const keys = await stand.commands.keys(names.sequence(stand.pool, "*"));
+      return Promise.all(keys.map((key) => stand.commands.hget(key, "worker")));
+    },
+    /** Requests that the pool's autoscaler hears of. */
+    waiting: (): number | undefined => gateway.versions.links[0]?.meter.waiting,
+  };
+}
 
 function flags(more: Partial<SequenceOptions>): SequenceOptions {
   return { id: 7n, start: false, end: false, ...more };

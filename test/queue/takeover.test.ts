@@ -1,33 +1,28 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, type TestContext, vi } from "vitest";
 import { StatusCode } from "../../protocol/error.ts";
 import { names } from "../../queue/names.ts";
 import type { RunningVersion } from "../../serving/running-version.ts";
 import { endProcess } from "../helpers/end-process.ts";
-import { eachStand } from "../helpers/each-stand.ts";
+import { openStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { openEnvelopes, type QueueStand, send, type StandGateway } from "../helpers/queue-stand.ts";
 
+interface Opened {
+  readonly stand: QueueStand;
+  readonly gateway: StandGateway;
+  readonly version: RunningVersion;
+  readonly spawnPoolWorker: () => Promise<ChildProcess>;
+}
+
 const program = path.join(import.meta.dirname, "dying-pool-worker.ts");
 
-describe("Consumer", () => {
-  let stand: QueueStand;
-  let gateway: StandGateway;
-  let version: RunningVersion;
-  let children: ChildProcess[] = [];
-  eachStand(async (opened) => {
-    stand = opened;
-    gateway = await stand.gateway();
-    version = await stand.serve(gateway);
-  });
-  afterEach(async () => {
-    await Promise.all(children.map(endProcess));
-    children = [];
-  });
-
-  it("takes over what a pool worker had that was killed", async () => {
+/** At the same time, because each waits more than it works. */
+describe.concurrent("Consumer", () => {
+  it("takes over what a pool worker had that was killed", async (test) => {
+    const { stand, version, spawnPoolWorker } = await opened(test);
     const child = await spawnPoolWorker();
     const killer = send(version, { id: "kill" });
     const other = send(version, { id: "other" });
@@ -44,12 +39,15 @@ describe("Consumer", () => {
     expect(other.sink).toMatchObject({ responses: [{ id: "other" }], error: undefined });
   });
 
-  it("gives up the one request that kills pool workers, and answers those beside it", async () => {
+  it("gives up the one request that kills pool workers, and answers those beside it", async (test) => {
+    const { stand, version, spawnPoolWorker } = await opened(test);
     // Always one that takes the place of the one that was killed.
     let killed = 0;
     let over = false;
+    let last: ChildProcess | undefined;
     const replace = async (): Promise<void> => {
       const child = await spawnPoolWorker();
+      last = child;
       await once(child, "exit");
       if (over) return;
       killed++;
@@ -65,7 +63,7 @@ describe("Consumer", () => {
       expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]),
     );
     over = true;
-    await Promise.all(children.map(endProcess));
+    if (last) await endProcess(last);
     await replacing;
     for (const one of [before, after, alone]) {
       expect(one?.sink.error).toBeUndefined();
@@ -79,7 +77,8 @@ describe("Consumer", () => {
     expect(killed).toBeLessThanOrEqual(4);
   }, 90_000);
 
-  it("leaves nothing of what it answered just before it was killed", async () => {
+  it("leaves nothing of what it answered just before it was killed", async (test) => {
+    const { stand, version, spawnPoolWorker } = await opened(test);
     const child = await spawnPoolWorker();
     const last = send(version, { id: "last" });
     const more = send(version, {}, "other tenant");
@@ -92,7 +91,8 @@ describe("Consumer", () => {
     expect(last.sink.responses).toHaveLength(1);
   }, 90_000);
 
-  it("drops the requests of a gateway that died", async () => {
+  it("drops the requests of a gateway that died", async (test) => {
+    const { stand, gateway, version } = await opened(test);
     send(version, { id: "orphan" });
     await eventually(async () => expect(await openEnvelopes(stand)).toEqual([1]));
     gateway.die();
@@ -107,16 +107,22 @@ describe("Consumer", () => {
     await eventually(async () => expect(await openEnvelopes(stand)).toEqual([]));
     expect(await stand.commands.keys(names.envelope(stand.pool, "*"))).toEqual([]);
   });
+});
 
-  async function spawnPoolWorker(): Promise<ChildProcess> {
+async function opened(test: TestContext): Promise<Opened> {
+  const stand = await openStand(test);
+  const gateway = await stand.gateway();
+  const version = await stand.serve(gateway);
+  const spawnPoolWorker = async (): Promise<ChildProcess> => {
     const child = spawn(process.execPath, [program, stand.url, stand.pool], {
       stdio: ["ignore", "pipe", "inherit"],
     });
-    children.push(child);
+    test.onTestFinished(() => endProcess(child));
     await once(child.stdout, "data");
     return child;
-  }
-});
+  };
+  return { stand, gateway, version, spawnPoolWorker };
+}
 
 /** Each pool worker that dies is noticed after seconds, and several have to. */
 function eventuallyLong(assertion: () => void | Promise<void>): Promise<void> {

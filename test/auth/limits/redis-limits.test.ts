@@ -1,79 +1,91 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Allowance, aSecond } from "../../../auth/limits/allowance.ts";
 import { takeAll } from "../../../auth/limits/claim.ts";
 import { GatewayCount } from "../../../auth/limits/gateway-count.ts";
 import { InFlight } from "../../../auth/limits/in-flight.ts";
 import { redisPoints } from "../../../auth/limits/points.ts";
 import { RedisPermits } from "../../../auth/limits/redis-permits.ts";
-import type { Redis } from "../../../redis/connection.ts";
+import { connect as open, type Redis } from "../../../redis/connection.ts";
+import type { RedisRole } from "../../../redis/roles.ts";
 import { eventually } from "../../helpers/eventually.ts";
 import { type RedisServer, startRedis } from "../../helpers/redis-server.ts";
-import { opening } from "../../redis/opening.ts";
 
-const connect = opening();
 let server: RedisServer;
 let commands: Redis;
+/** What is ended last: tests that wait for time to pass run at the same time. */
+const closing: (() => void)[] = [];
 beforeAll(async () => {
   server = await startRedis();
+  commands = await connect("commands");
 });
-afterAll(() => server.stop());
-beforeEach(async () => {
-  commands = await connect(server.url, "commands");
-  await commands.flushall();
+afterAll(async () => {
+  for (const close of closing) close();
+  await server.stop();
 });
 
+async function connect(role: RedisRole): Promise<Redis> {
+  const redis = await open(server.url, role);
+  closing.push(() => redis.disconnect());
+  return redis;
+}
+
+/** Of a test's own, because they share a Redis. */
+function newKey(): string {
+  return `key:${randomUUID()}`;
+}
+
 const now = (): number => performance.now();
+
+/** One of those who share a bound. */
+interface Sharer {
+  readonly permits: RedisPermits;
+  readonly flight: InFlight;
+}
+
+async function sharersOf(limit: number, count = 2): Promise<readonly Sharer[]> {
+  const key = newKey();
+  const gateways = (): number => count;
+  const sharer = async (gateway: string): Promise<Sharer> => {
+    const [own, subscriber] = [await connect("commands"), await connect("subscriber")];
+    const permits = new RedisPermits({ commands: own, subscriber, gateway, gateways });
+    closing.push(() => permits.close());
+    return { permits, flight: new InFlight({ limit, key, pool: permits, now }) };
+  };
+  return Promise.all(Array.from({ length: count }, (_, i) => sharer(`gateway-${i}`)));
+}
+
+async function flightsOf(limit: number, count?: number): Promise<readonly InFlight[]> {
+  return (await sharersOf(limit, count)).map(({ flight }) => flight);
+}
 
 async function takes(flight: InFlight | undefined): Promise<boolean> {
   if (!flight) throw new Error("no such gateway");
   return (await takeAll([flight], 1)) === undefined;
 }
 
-describe("redisPoints", () => {
-  const window = { limit: 100, seconds: 60, dated: true };
-
-  it("gives two gateways no more than the window holds, and all of it", async () => {
-    const other = redisPoints(await connect(server.url, "commands"), () => 2);
-    const points = redisPoints(commands, () => 2);
-    const leases = Array.from({ length: 30 }, (_, at) =>
-      (at % 2 === 0 ? points : other).lease("key:a", 7, window),
-    );
-    const given = (await Promise.all(leases)).map((lease) => lease.points);
-    expect(given.reduce((sum, one) => sum + one, 0)).toBe(100);
-    expect((await points.lease("key:b", 7, window)).left).toBe(93);
-  });
-
-  it("tells when the window ends, and begins another", async () => {
+describe.concurrent("as time goes by", () => {
+  it("points tell when their window ends, and begin another", async () => {
     const points = redisPoints(commands, () => 1);
+    const key = newKey();
     const short = { limit: 5, seconds: 1, dated: false };
-    const { milliseconds } = await points.lease("key:a", 5, short);
+    const { milliseconds } = await points.lease(key, 5, short);
     expect(milliseconds).toBeGreaterThan(900);
     expect(milliseconds).toBeLessThanOrEqual(1000);
-    expect((await points.lease("key:a", 1, short)).points).toBe(0);
-    await eventually(async () => expect((await points.lease("key:a", 1, short)).points).toBe(1));
+    expect((await points.lease(key, 1, short)).points).toBe(0);
+    await eventually(async () => expect((await points.lease(key, 1, short)).points).toBe(1));
   });
 
-  it("keeps each gateway to its share while Redis is away, and to the whole again when it is back", async () => {
-    const points = redisPoints(commands, () => 4);
-    await server.kill();
-    await eventually(() => expect(commands.status).not.toBe("ready"));
-    const given = await points.lease("key:a", 40, window);
-    expect(given.points).toBe(25);
-    await server.restart();
-    await eventually(async () => expect((await points.lease("key:c", 40, window)).points).toBe(40));
-  });
-});
-
-describe("Allowance over Redis", () => {
-  it("is held together by gateways that are asked for more at once", async () => {
-    const clients = [commands, await connect(server.url, "commands")];
+  it("an allowance is held together by gateways that are asked for more at once", async () => {
+    const key = newKey();
+    const clients = [commands, await connect("commands")];
     const made = clients.map(
       (client) =>
         new Allowance(
           60,
           aSecond(now),
           redisPoints(client, () => 2),
-          "key:a",
+          key,
         ),
     );
     const began = now();
@@ -90,27 +102,63 @@ describe("Allowance over Redis", () => {
     expect(taken).toBeLessThanOrEqual(60 * windows);
     expect(taken).toBeGreaterThanOrEqual(60 * 2);
   });
+
+  it("permits are free that were those of a gateway that is gone", async () => {
+    const [one, two] = await sharersOf(2);
+    const [gone, other] = [one?.flight, two?.flight];
+    expect([await takes(gone), await takes(gone), await takes(other)]).toEqual([true, true, false]);
+    one?.permits.close();
+    await eventually(async () => expect(await takes(other)).toBe(true), 15_000);
+  }, 20_000);
+
+  it("permits that are used are held for longer than a lease", async () => {
+    const [one, other] = await flightsOf(1);
+    expect(await takes(one)).toBe(true);
+    const until = now() + 7000;
+    while (now() < until) {
+      expect(await takes(other)).toBe(false);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }, 20_000);
+
+  it("a gateway knows how many there are, and forgets those that are gone", async () => {
+    const [one, other] = ["one", "other"].map((name) => new GatewayCount(commands, name));
+    await eventually(() => expect([one?.count, other?.count]).toEqual([2, 2]));
+    other?.close();
+    await eventually(() => expect(one?.count).toBe(1), 15_000);
+    one?.close();
+  }, 20_000);
+});
+
+describe("redisPoints", () => {
+  const window = { limit: 100, seconds: 60, dated: true };
+
+  it("gives two gateways no more than the window holds, and all of it", async () => {
+    const other = redisPoints(await connect("commands"), () => 2);
+    const points = redisPoints(commands, () => 2);
+    const key = newKey();
+    const leases = Array.from({ length: 30 }, (_, at) =>
+      (at % 2 === 0 ? points : other).lease(key, 7, window),
+    );
+    const given = (await Promise.all(leases)).map((lease) => lease.points);
+    expect(given.reduce((sum, one) => sum + one, 0)).toBe(100);
+    expect((await points.lease(newKey(), 7, window)).left).toBe(93);
+  });
+
+  it("keeps each gateway to its share while Redis is away, and to the whole again when it is back", async () => {
+    const points = redisPoints(commands, () => 4);
+    await server.kill();
+    await eventually(() => expect(commands.status).not.toBe("ready"));
+    const given = await points.lease(newKey(), 40, window);
+    expect(given.points).toBe(25);
+    await server.restart();
+    await eventually(async () =>
+      expect((await points.lease(newKey(), 40, window)).points).toBe(40),
+    );
+  });
 });
 
 describe("RedisPermits", () => {
-  const open: RedisPermits[] = [];
-  afterEach(() => open.splice(0).forEach((permits) => permits.close()));
-
-  async function flightsOf(limit: number, count = 2): Promise<readonly InFlight[]> {
-    const flights: InFlight[] = [];
-    for (let i = 0; i < count; i++) {
-      const permits = new RedisPermits({
-        commands: await connect(server.url, "commands"),
-        subscriber: await connect(server.url, "subscriber"),
-        gateway: `gateway-${i}`,
-        gateways: () => count,
-      });
-      open.push(permits);
-      flights.push(new InFlight({ limit, key: "key:a", pool: permits, now }));
-    }
-    return flights;
-  }
-
   it("divides a bound between gateways, whoever asks", async () => {
     const flights = await flightsOf(10);
     const all = Array.from({ length: 40 }, (_, at) => takes(flights[at % 2]));
@@ -128,7 +176,7 @@ describe("RedisPermits", () => {
         flight.release();
       }
     });
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < 6; i++) {
       const flight = flights[i % 3];
       expect(await takes(flight)).toBe(true);
       expect(await takes(flights[(i + 1) % 3])).toBe(false);
@@ -138,28 +186,12 @@ describe("RedisPermits", () => {
     }
   });
 
-  it("frees the permits of a gateway that is gone", async () => {
-    const [gone, other] = await flightsOf(2);
-    expect([await takes(gone), await takes(gone), await takes(other)]).toEqual([true, true, false]);
-    open[0]?.close();
-    await eventually(async () => expect(await takes(other)).toBe(true), 15_000);
-  }, 20_000);
-
-  it("holds on to what is used for longer than a lease", async () => {
-    const [one, other] = await flightsOf(1);
-    expect(await takes(one)).toBe(true);
-    const until = now() + 7000;
-    while (now() < until) {
-      expect(await takes(other)).toBe(false);
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }, 20_000);
-
   it("keeps each gateway to its share while Redis is away", async () => {
-    const flights = await flightsOf(8);
+    const sharers = await sharersOf(8);
+    const flights = sharers.map(({ flight }) => flight);
     await server.kill();
     await eventually(async () => {
-      const held = await open[0]?.hold(new InFlight({ limit: 8, key: "k", now }), 8);
+      const held = await sharers[0]?.permits.hold(new InFlight({ limit: 8, key: "k", now }), 8);
       expect(held).toBe(4);
     });
     const all = Array.from({ length: 20 }, (_, at) => takes(flights[at % 2]));
@@ -169,14 +201,4 @@ describe("RedisPermits", () => {
     flights[1]?.release();
     await eventually(async () => expect(await takes(flights[0])).toBe(true), 15_000);
   }, 30_000);
-});
-
-describe("GatewayCount", () => {
-  it("knows how many there are, and forgets those that are gone", async () => {
-    const [one, other] = ["one", "other"].map((name) => new GatewayCount(commands, name));
-    await eventually(() => expect([one?.count, other?.count]).toEqual([2, 2]));
-    other?.close();
-    await eventually(() => expect(one?.count).toBe(1), 15_000);
-    one?.close();
-  }, 20_000);
 });

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, type TestContext } from "vitest";
 import { defaultBounds } from "../../../gateway/http/connection-bounds.ts";
 import { eventually } from "../../helpers/eventually.ts";
 import { rawConnection, type RawConnection } from "../../helpers/raw-connection.ts";
@@ -17,9 +17,11 @@ function infer(model = "id_fp32", more = ""): string {
 
 const forNode = "X-Any: thing\r\n";
 
+/** @param test has to be told by tests that run at the same time */
 async function start(
   bounds: Partial<typeof defaultBounds>,
   requestMilliseconds = 300_000,
+  test: Pick<TestContext, "onTestFinished"> = { onTestFinished },
 ): Promise<{
   stand: HttpStand;
   connect: (first?: string) => Promise<RawConnection>;
@@ -28,13 +30,13 @@ async function start(
     {},
     { bounds: { ...defaultBounds, ...bounds }, requestMilliseconds },
   );
-  onTestFinished(() => stand.stop());
+  test.onTestFinished(() => stand.stop());
   const address = `127.0.0.1:${stand.server.port}`;
   return {
     stand,
     async connect(first) {
       const connection = await rawConnection(address, first);
-      onTestFinished(() => void connection.socket.destroy());
+      test.onTestFinished(() => void connection.socket.destroy());
       return connection;
     },
   };
@@ -68,33 +70,36 @@ function largeInfer(more = ""): string {
 }
 
 describe("boundConnections", () => {
-  it.each([
+  it.concurrent.for([
     ["that never asks", ""],
     ["after a plain call", infer()],
     ["after any other call", infer("id_fp32", forNode)],
     ["amid the head of a request", "POST /v2/mod"],
     ["amid the head of its second request", `${infer("id_fp32", forNode)}POST /v2/mod`],
-  ])("closes a connection %s", async (_, first) => {
-    const { connect } = await start({ keepAliveMilliseconds: 150 });
+  ] as const)("closes a connection %s", async ([, first], test) => {
+    const { connect } = await start({ keepAliveMilliseconds: 150 }, undefined, test);
     const answer = String(await (await connect(first)).ended);
     expect(answer.includes("200 OK")).toBe(first.includes(body));
   });
 
-  it.each([
+  it.concurrent.for([
     ["the head", "POST /v2/models/id_fp32/infer HTTP/1.1\r\nHost: x\r\nX-Long: "],
     ["the body", infer().slice(0, -60)],
-  ])("ends a connection that sends %s byte by byte behind a plain call", async (_, slow) => {
-    const { connect } = await start({}, 500);
-    const { socket, ended } = await connect(infer());
-    await once(socket, "data");
-    socket.write(slow);
-    const drip = setInterval(() => socket.write("x"), 50);
-    const answers = String(await ended)
-      .split("HTTP/1.1 ")
-      .slice(1);
-    clearInterval(drip);
-    expect(answers.map((answer) => answer.slice(0, 3))).toEqual(["200", "408"]);
-  });
+  ] as const)(
+    "ends a connection that sends %s byte by byte behind a plain call",
+    async ([, slow], test) => {
+      const { connect } = await start({}, 500, test);
+      const { socket, ended } = await connect(infer());
+      await once(socket, "data");
+      socket.write(slow);
+      const drip = setInterval(() => socket.write("x"), 50);
+      const answers = String(await ended)
+        .split("HTTP/1.1 ")
+        .slice(1);
+      clearInterval(drip);
+      expect(answers.map((answer) => answer.slice(0, 3))).toEqual(["200", "408"]);
+    },
+  );
 
   it.each([
     ["a plain call", largeInfer()],

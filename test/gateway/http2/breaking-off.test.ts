@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { encodeHeaders } from "../../../gateway/http2/hpack-encoder.ts";
 import type { Http2Stream } from "../../../gateway/http2/stream.ts";
 import { ErrorCode, Flag, FrameType } from "../../../gateway/http2/wire.ts";
-import { EchoServer } from "./echo-server.ts";
-import { RawClient, rawFrame } from "./raw-client.ts";
+import { connecting } from "./connecting.ts";
+import type { EchoServer } from "./echo-server.ts";
+import { type RawClient, rawFrame } from "./raw-client.ts";
 
 const { Data, GoAway, Headers, Ping, Priority, RstStream, WindowUpdate } = FrameType;
 
@@ -11,16 +12,7 @@ const request = encodeHeaders({ ":method": "POST", ":scheme": "http", ":path": "
 
 let server: EchoServer;
 let client: RawClient;
-
-async function connect(options: Parameters<typeof EchoServer.start>[0] = {}): Promise<void> {
-  server = await EchoServer.start(options);
-  client = await RawClient.connect(server.port);
-}
-
-afterEach(async () => {
-  client.socket.destroy();
-  await server.stop();
-});
+const connect = connecting((...both) => ([server, client] = both));
 
 function headers(stream: number): Buffer {
   return rawFrame(Headers, { flags: Flag.EndHeaders, stream, payload: request.toString("hex") });

@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { encodeHeaders } from "../../../gateway/http2/hpack-encoder.ts";
 import type { Http2Stream } from "../../../gateway/http2/stream.ts";
 import { Flag, FrameType } from "../../../gateway/http2/wire.ts";
 import { eventually } from "../../helpers/eventually.ts";
-import { EchoServer } from "./echo-server.ts";
-import { RawClient, rawFrame } from "./raw-client.ts";
+import { connecting } from "./connecting.ts";
+import type { EchoServer } from "./echo-server.ts";
+import { type RawClient, rawFrame } from "./raw-client.ts";
 
 const { Data, Headers, Ping, RstStream, Settings, WindowUpdate } = FrameType;
 const { EndStream, EndHeaders } = Flag;
@@ -15,16 +16,7 @@ const megabyte = 1024 * 1024;
 
 let server: EchoServer;
 let client: RawClient;
-
-async function connect(options: Parameters<typeof EchoServer.start>[0] = {}): Promise<void> {
-  server = await EchoServer.start(options);
-  client = await RawClient.connect(server.port);
-}
-
-afterEach(async () => {
-  client.socket.destroy();
-  await server.stop();
-});
+const connect = connecting((...both) => ([server, client] = both));
 
 function headers(stream: number, flags: number = EndHeaders | EndStream): Buffer {
   return rawFrame(Headers, { flags, stream, payload: request.toString("hex") });

@@ -1,12 +1,13 @@
 import { once } from "node:events";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { encodeHeaders } from "../../../gateway/http2/hpack-encoder.ts";
 import { NodeSession } from "../../../gateway/http2/node-session.ts";
 import { NodeStream } from "../../../gateway/http2/node-stream.ts";
 import { Flag, FrameType } from "../../../gateway/http2/wire.ts";
 import { eventually } from "../../helpers/eventually.ts";
-import { EchoServer } from "./echo-server.ts";
-import { RawClient, rawFrame } from "./raw-client.ts";
+import { connecting } from "./connecting.ts";
+import type { EchoServer } from "./echo-server.ts";
+import { type RawClient, rawFrame } from "./raw-client.ts";
 
 const { Data, Headers, Ping, RstStream, WindowUpdate } = FrameType;
 
@@ -16,22 +17,18 @@ let server: EchoServer;
 let client: RawClient;
 let streams: NodeStream[] = [];
 
+const open = connecting((...both) => ([server, client] = both));
+
 /** A client of a server that gives each request to node's kind of stream. */
-async function connect(): Promise<void> {
+function connect(): Promise<void> {
   streams = [];
-  server = await EchoServer.start({
+  return open({
     open: (stream) => {
       const [connection] = server.connections;
       if (connection) streams.push(new NodeStream(stream, new NodeSession(connection)));
     },
   });
-  client = await RawClient.connect(server.port);
 }
-
-afterEach(async () => {
-  client.socket.destroy();
-  await server.stop();
-});
 
 /** The stream of a new request. @param flags of its head */
 async function opened(flags: number): Promise<NodeStream> {
