@@ -3,6 +3,7 @@ import { openCacheFlushes } from "../queue/cache-flushes.ts";
 import { ModelControl, type ModelWish } from "../queue/model-control.ts";
 import { QueueEngine } from "../queue/queue-engine.ts";
 import { RemoteVersions } from "../queue/remote-versions.ts";
+import { isUsable } from "../redis/connection.ts";
 import type { RedisConnections } from "../redis/connections.ts";
 import type { ModelRepository } from "../repository/model-repository.ts";
 import { systemClock } from "../serving/clock.ts";
@@ -48,7 +49,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
   const nameOfPool = (model: string): string | undefined => poolOf(pools, model)?.name;
   const versions = await RemoteVersions.open({
     gateway: randomBytes(9).toString("base64url"),
-    pools: pools.pools.map(({ name }) => name),
+    pools: pools.pools,
     poolOf: nameOfPool,
     redis: parts.redis,
     clock: systemClock,
@@ -87,6 +88,7 @@ export async function openQueueEngine(parts: QueueEngineParts): Promise<OpenQueu
     strictReadiness: settings.strictReadiness,
     control,
     explicit: settings.modelControlMode === "explicit",
+    reachable: () => isUsable(commands),
     leave: () => versions.leave(),
     flushCache:
       cache &&

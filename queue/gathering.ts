@@ -4,6 +4,14 @@ export const maxRequests = 64;
 const gatherMilliseconds = 2;
 
 /**
+ * How many requests an envelope may have.
+ * @param targetInFlight what one pool worker should have in hand: as many again may come with them, to be at hand next
+ */
+export function requestsPerEnvelope(targetInFlight: number): number {
+  return Math.min(maxRequests, 2 * targetInFlight);
+}
+
+/**
  * Decides when requests that may share an envelope set out. An envelope costs as much as many requests, so those that
  * come while others are out wait until they are as many: then one envelope fills while another is being worked on.
  */

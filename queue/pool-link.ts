@@ -7,6 +7,7 @@ import { DemandMeter } from "./demand-meter.ts";
 import { Envelopes } from "./envelope.ts";
 import { fairLedger } from "./fair-ledger.ts";
 import { FairShares } from "./fair-shares.ts";
+import { requestsPerEnvelope } from "./gathering.ts";
 import { jobPriorities } from "./jobs.ts";
 import { names, queueName } from "./names.ts";
 import { observeQueue } from "./observe-queue.ts";
@@ -22,6 +23,8 @@ import { StatisticsBoard } from "./statistics-board.ts";
 
 export interface PoolLinkOptions {
   readonly pool: string;
+  /** The requests that one pool worker should have in hand. */
+  readonly targetInFlight: number;
   readonly gateway: string;
   readonly commands: Redis;
   readonly subscriber: Redis;
@@ -66,7 +69,10 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
     board: new StatisticsBoard(pool, gateway, commands),
     openings: new Openings({ pool, commands, queue, channel, meter, tickets }),
     tickets,
-    sender: new Sender({ gateway, commands, envelopes, queue, shares, meter, clock }),
+    sender: new Sender({
+      ...{ gateway, commands, envelopes, queue, shares, meter, clock },
+      requestsPerEnvelope: requestsPerEnvelope(options.targetInFlight),
+    }),
     shares,
     meter,
     presence,

@@ -12,6 +12,8 @@ export interface QueueEngineOptions extends ServingOptions {
   readonly control: ModelControl | undefined;
   /** Clients may load and unload; otherwise others are only told of what was uploaded. */
   readonly explicit: boolean;
+  /** False while no request could be sent. */
+  readonly reachable: () => boolean;
   /** Called before the versions are closed because the gateway ends. */
   readonly leave: () => void;
 }
@@ -20,13 +22,19 @@ export interface QueueEngineOptions extends ServingOptions {
 export class QueueEngine extends ServingEngine {
   readonly #control: ModelControl | undefined;
   readonly #explicit: boolean;
+  readonly #reachable: () => boolean;
   readonly #leave: () => void;
 
   constructor(models: RunningModels, options: QueueEngineOptions) {
     super(models, options);
     this.#control = options.control;
     this.#explicit = options.explicit;
+    this.#reachable = options.reachable;
     this.#leave = options.leave;
+  }
+
+  override async ready(): Promise<boolean> {
+    return this.#reachable() && (await super.ready());
   }
 
   override async load(name: string, options: LoadOptions): Promise<void> {

@@ -16,10 +16,17 @@ import { ReplyReader } from "./reply-reader.ts";
 import { remoteVersion } from "./remote-version.ts";
 import { ticketOf, versionKey } from "./version-ticket.ts";
 
+/** A pool, as far as its gateways must know it. */
+export interface RemotePool {
+  readonly name: string;
+  /** The requests that one pool worker should have in hand. */
+  readonly targetInFlight: number;
+}
+
 export interface RemoteVersionsOptions {
   /** Unlike that of any other gateway, before and after. */
   readonly gateway: string;
-  readonly pools: readonly string[];
+  readonly pools: readonly RemotePool[];
   /** The pool that serves a model. */
   readonly poolOf: (model: string) => string | undefined;
   readonly redis: RedisConnections;
@@ -85,7 +92,9 @@ export class RemoteVersions {
     const { gateway, pools, redis, clock } = options;
     const { commands, subscriber } = redis;
     const links = await Promise.all(
-      pools.map((pool) => openPoolLink({ pool, gateway, commands, subscriber, clock })),
+      pools.map(({ name: pool, targetInFlight }) =>
+        openPoolLink({ pool, targetInFlight, gateway, commands, subscriber, clock }),
+      ),
     );
     const versions = new RemoteVersions(options, links);
     await versions.#say();

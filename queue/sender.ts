@@ -4,7 +4,7 @@ import type { Redis } from "../redis/connection.ts";
 import type { Clock } from "../serving/clock.ts";
 import type { DemandMeter } from "./demand-meter.ts";
 import type { Envelopes, Withdrawal } from "./envelope.ts";
-import { Gathering, maxRequests } from "./gathering.ts";
+import { Gathering } from "./gathering.ts";
 import type { FairShares } from "./fair-shares.ts";
 import type { InferJobData } from "./jobs.ts";
 import { Outbox } from "./outbox.ts";
@@ -35,6 +35,8 @@ export interface SenderOptions {
   readonly shares: FairShares;
   readonly meter: DemandMeter;
   readonly clock: Clock;
+  /** At most. */
+  readonly requestsPerEnvelope: number;
 }
 
 /** Puts requests into envelopes, envelopes into Redis, and replies to whom they are for. */
@@ -178,11 +180,12 @@ export class Sender {
   }
 
   #pack(requests: readonly SentRequest[], kind: RequestKind): void {
+    const { requestsPerEnvelope } = this.#options;
     let bytes = 0;
     let first = 0;
     for (const [i, { pending }] of requests.entries()) {
       const size = requestBytes(pending.request);
-      if (i > first && (i - first >= maxRequests || bytes + size > maxBytes)) {
+      if (i > first && (i - first >= requestsPerEnvelope || bytes + size > maxBytes)) {
         this.#post(requests.slice(first, i), kind);
         [first, bytes] = [i, 0];
       }

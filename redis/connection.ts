@@ -33,6 +33,11 @@ export async function connect(
   return redis;
 }
 
+/** False while it is away, or so lately back that it takes no commands yet. */
+export function isUsable(redis: Redis): boolean {
+  return redis.status === "ready";
+}
+
 /** Another connection to the same place, which is used in the same way. Who asked for it ends it. */
 export function duplicate(redis: Redis): Redis {
   const copy = redis instanceof Cluster ? redis.duplicate() : redis.duplicate();

@@ -44,6 +44,10 @@ describe("a gateway whose Redis is away", { timeout: 60_000 }, () => {
     async (path) => expect((await deployment.http.get(path)).status).toBe(200),
   );
 
+  it("is not ready", async () => {
+    expect((await deployment.http.get("/v2/health/ready")).status).toBe(400);
+  });
+
   it("has no metrics, and all of them when Redis is back", async () => {
     const [gateway] = deployment.gateways;
     const scrape = (): Promise<Response> => fetch(`http://${gateway?.metrics}/metrics`);
@@ -53,6 +57,7 @@ describe("a gateway whose Redis is away", { timeout: 60_000 }, () => {
       expect((await deployment.http.infer("seven", addingBody)).status).toBe(200);
       expect(JSON.parse((await deployment.http.get(`${job}/${jobId}`)).text).state).toBe("done");
       expect(await (await scrape()).text()).toMatch(/^nv_inference_count\{.*\} [1-9]/mu);
+      expect((await deployment.http.get("/v2/health/ready")).status).toBe(200);
     }, 20_000);
   });
 });

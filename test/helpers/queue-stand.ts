@@ -93,13 +93,14 @@ export class QueueStand {
     return new QueueStand(url, await connect(url, "commands"));
   }
 
-  async gateway(): Promise<StandGateway> {
+  /** @param targetInFlight the requests that one pool worker should have in hand */
+  async gateway(targetInFlight = 32): Promise<StandGateway> {
     const name = randomBytes(6).toString("hex");
     const redis = await this.#connect();
     const { pool } = this;
     const versions = await RemoteVersions.open({
       gateway: name,
-      pools: [pool],
+      pools: [{ name: pool, targetInFlight }],
       poolOf: () => pool,
       redis,
       clock: systemClock,

@@ -147,6 +147,7 @@ describe("ModelControl", () => {
       strictReadiness: true,
       control,
       explicit: true,
+      reachable: () => true,
       leave: () => {},
     });
     const gateway = { engine, control, models, heard };

@@ -52,6 +52,12 @@ describe("Sender", () => {
     await eventually(async () => expect(await envelopes()).toEqual([64, 64, 2]));
   });
 
+  it("gives one pool worker no more than twice what it should have in hand", async () => {
+    const few = await stand.serve(await stand.gateway(2));
+    for (let i = 0; i < 10; i++) send(few);
+    await eventually(async () => expect(await envelopes()).toEqual([4, 4, 2]));
+  });
+
   it("bounds the bytes of an envelope", async () => {
     const bytes = new Uint8Array(900_000);
     const input = { name: "IN", datatype: "FP32", shape: [bytes.length / 4], bytes } as const;
