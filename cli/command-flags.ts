@@ -3,8 +3,9 @@ import type { Flag } from "./flag.ts";
 import { accessFlags, keyFlags } from "./flags/access.ts";
 import { autoscalerFlags } from "./flags/autoscaler.ts";
 import { edgeKeyFlags } from "./flags/edge.ts";
+import { jobFlags } from "./flags/jobs.ts";
 import { keyLimitFlags } from "./flags/limits.ts";
-import { logFlags } from "./flags/observing.ts";
+import { logFlags, metricsFlags } from "./flags/observing.ts";
 import { defaultPoolFlags, poolFlags, poolWorkerFlags } from "./flags/pools.ts";
 import { pushFlags } from "./flags/push.ts";
 import { UsageError } from "./usage-error.ts";
@@ -24,6 +25,9 @@ const uses: readonly (readonly [flags: Flags, commands: readonly string[]])[] = 
   [{ "api-keys": accessFlags["api-keys"] }, [...serving, "keys"]],
   [{ "redis-url": poolFlags["redis-url"] }, [...distributed, "keys"]],
   [{ "audit-log": logFlags["audit-log"] }, [...serving, "keys"]],
+  [{ "job-store": jobFlags["job-store"] }, distributed],
+  [{ "pool-metrics-port": metricsFlags["pool-metrics-port"] }, distributed],
+  [{ "autoscaler-metrics-port": metricsFlags["autoscaler-metrics-port"] }, distributed],
   [poolFlags, distributed],
   [defaultPoolFlags, distributed],
   [autoscalerFlags, distributed],

@@ -21,9 +21,9 @@ export async function dev(read: ReadSettings, args: readonly string[]): Promise<
   const log = await startLog(read, "dev");
   const asked = endSignal();
   const redis = read.settings.redisUrl === undefined ? await startDevRedis() : undefined;
-  const url = redis?.url ?? read.settings.redisUrl;
-  log.info("queues are in Redis", { redis: redis ? url : "as given" });
-  const more = [`--redis-url=${url}`];
+  log.info("queues are in Redis", { redis: redis?.url ?? "as given" });
+  // The children have the flags and the environment of this process: a URL from there stays out of the list of processes.
+  const more = redis ? [`--redis-url=${redis.url}`] : [];
   const destinations = await logDestinations();
   const console = destinations("");
   const show = (line: string): void => {

@@ -49,7 +49,7 @@ export const positiveNumber: FlagType<number> = {
 };
 
 /** A TCP port; 0 lets the system choose one. */
-export const port: FlagType<number> = { ...integer(0, 65_535), name: "port" };
+export const port: FlagType<number> = { ...integer(0, 65_535), name: "port, 0 to 65535" };
 
 /** One of some words. */
 export function choice<const Word extends string>(...words: readonly Word[]): FlagType<Word> {

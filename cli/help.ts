@@ -14,7 +14,7 @@ Commands
   pool         be one of those pool workers
   autoscaler   make pool workers come and go with the requests
   dev          all of it on this machine, with a Redis of its own
-  keys         make, list, rotate and revoke the API keys that callers show
+  keys         make, limit, rotate and revoke the API keys that callers show
   push         bring a version of a model to a server
 
 Flags
@@ -51,7 +51,8 @@ export function commandHelp(command: string, width: number): string {
 }
 
 function usage(command: string): string {
-  if (command === "keys") return "create|list|rotate|revoke [id] --api-keys=<where>";
+  if (command === "keys")
+    return "create|list|limit <id>|rotate <id>|revoke <id>|publish --api-keys=<where>";
   if (command === "push") return "<folder> [--version=<n>]";
   return "--model-repository=<folder or s3://bucket/prefix>";
 }

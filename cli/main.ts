@@ -8,6 +8,7 @@ import { leadingWords } from "./arguments.ts";
 import { checkSettings, requireModels } from "./check-settings.ts";
 import { checkCommandFlags } from "./command-flags.ts";
 import { commandHelp, programHelp } from "./help.ts";
+import { checkPython } from "./python-options.ts";
 import { type ReadSettings, readSettings } from "./settings.ts";
 import { UsageError } from "./usage-error.ts";
 
@@ -29,18 +30,22 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
 const modelless: ReadonlySet<string> = new Set(["autoscaler", "keys", "push"]);
 /** Their command lines begin with words. */
 const wordy: ReadonlySet<string> = new Set(["keys", "push"]);
+/** Who runs models, or starts those who do. */
+const modelful: ReadonlySet<string> = new Set(["serve", "pool", "dev"]);
+const helps: ReadonlySet<string> = new Set(["--help", "-h"]);
 
 /** The program `tidepool`: finds the command and ends with its exit code; 2 stands for a mistake in the flags. */
 async function main([name, ...args]: readonly string[]): Promise<number> {
   if (name === "--version") return print(`tidepool ${manifest.version}\n`);
-  if (name === "--help") return print(programHelp);
+  if (name !== undefined && helps.has(name)) return print(programHelp);
   const find = commands.get(name ?? "");
   if (!find) {
     const given = name === undefined ? "no command" : `'${name}'`;
     const known = [...commands.keys()].join(", ");
     throw new UsageError(`given ${given}, expected one of ${known}; see tidepool --help`);
   }
-  if (args.includes("--help")) return print(commandHelp(name ?? "", process.stdout.columns || 100));
+  if (args.some((arg) => helps.has(arg)))
+    return print(commandHelp(name ?? "", process.stdout.columns || 100));
   return (await find())(readCommand(name ?? "", args), args);
 }
 
@@ -51,6 +56,7 @@ function readCommand(name: string, args: readonly string[]): ReadSettings {
   // Who only sends something opens no port.
   if (name !== "push") checkSettings(read.settings);
   if (!modelless.has(name)) requireModels(read.settings);
+  if (modelful.has(name)) checkPython(read.settings.python, process.env["PATH"]);
   return read;
 }
 

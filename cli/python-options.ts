@@ -1,9 +1,10 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import path from "node:path";
 import type { ModelHost } from "../pool/backend/python/host.ts";
 import type { PythonOptions } from "../pool/backend/python/options.ts";
 import type { Logger } from "../telemetry/logger.ts";
 import type { Settings } from "./settings.ts";
+import { UsageError } from "./usage-error.ts";
 
 /** How the settings want Python models to be run. @param host what these models may ask of the server */
 export function pythonOptions(settings: Settings, log: Logger, host: ModelHost): PythonOptions {
@@ -17,6 +18,27 @@ export function pythonOptions(settings: Settings, log: Logger, host: ModelHost):
     host,
     log,
   };
+}
+
+/**
+ * Throws for an interpreter that was named and cannot be run.
+ *
+ * @param searchPath where one is looked for that is named without a folder
+ */
+export function checkPython(python: string | undefined, searchPath = ""): void {
+  if (python === undefined) return;
+  const folders = python.includes("/") ? [""] : searchPath.split(path.delimiter);
+  if (folders.some((folder) => isProgram(path.join(folder, python)))) return;
+  throw new UsageError(`--python: given '${python}', expected a Python interpreter that can be run`);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** The environment that the set-up makes has what models usually need; a machine's own Python seldom has numpy. */

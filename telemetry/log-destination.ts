@@ -1,5 +1,4 @@
-import { mkdirSync, openSync } from "node:fs";
-import path from "node:path";
+import { openSync } from "node:fs";
 import { pino } from "pino";
 import type { LogDestination } from "./logger.ts";
 
@@ -9,7 +8,7 @@ import type { LogDestination } from "./logger.ts";
  */
 export async function logDestinations(): Promise<(logFile: string) => LogDestination> {
   const console = process.stdout.isTTY ? await readableConsole() : jsonLines(1);
-  return (logFile) => (logFile === "" ? console : jsonLines(openFile(logFile)));
+  return (logFile) => (logFile === "" ? console : jsonLines(openSync(logFile, "a")));
 }
 
 /** Written at once: the last lines before a crash are those that matter. */
@@ -18,11 +17,6 @@ function jsonLines(to: number): LogDestination {
   // A full disk or a reader that left costs lines, never the server.
   destination.on("error", () => undefined);
   return destination;
-}
-
-function openFile(file: string): number {
-  mkdirSync(path.dirname(file), { recursive: true });
-  return openSync(file, "a");
 }
 
 async function readableConsole(): Promise<LogDestination> {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 
 const tellAfterMilliseconds = 10_000;
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /** Says one line about the set-up, on standard error, so that a command's own output stays clean. */
 export function say(text) {
@@ -37,6 +38,13 @@ export async function step(what, work) {
 export function execute(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    // A set-up that is interrupted leaves nothing behind that goes on installing.
+    const end = (signal) => {
+      child.kill(signal);
+      process.exit(1);
+    };
+    for (const signal of signals) process.once(signal, end);
+    child.on("close", () => signals.forEach((signal) => process.off(signal, end)));
     let said = "";
     const listen = (chunk) => (said += chunk);
     child.stdout.on("data", listen);

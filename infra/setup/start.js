@@ -5,7 +5,9 @@ import { bringNode } from "./node.js";
 import { installPackages } from "./packages.js";
 
 const flags = process.argv.slice(2);
-const named = flags.some((flag) => /^--model-(?:repository|store)(?:=|$)/u.test(flag));
+const named =
+  flags.some((flag) => /^--model-(?:repository|store)(?:=|$)/u.test(flag)) ||
+  ["TIDEPOOL_MODEL_REPOSITORY", "TIDEPOOL_MODEL_STORE"].some((name) => process.env[name]);
 const examples = named ? [] : ["--model-repository=examples/models"];
 
 await command(async () => {

@@ -4,10 +4,12 @@ import path from "node:path";
 import { command } from "./command.js";
 import { launch } from "./launch.js";
 import { bringNode } from "./node.js";
+import { installPackages } from "./packages.js";
 import { root } from "./paths.js";
 
 await command(async () => {
   await bringNode();
+  await installPackages();
   const main = path.join(root, "cli", "main.ts");
   return launch([main, ...process.argv.slice(2)], { cwd: process.cwd() });
 });

@@ -46,7 +46,7 @@ export function sessionOptions(
     executionProviders,
     intraOpNumThreads: integer(config, "intra_op_thread_count", cores),
     interOpNumThreads: integer(config, "inter_op_thread_count", 1),
-    executionMode: integer(config, "execution_mode", 0) === 0 ? "sequential" : "parallel",
+    executionMode: executionMode(config),
     graphOptimizationLevel: level < 0 ? "basic" : level === 0 ? "all" : "extended",
     enableCpuMemArena: flag(config, "enable_mem_arena", true),
     enableMemPattern: flag(config, "enable_mem_pattern", true),
@@ -97,6 +97,13 @@ function unknownAccelerator(name: string): InferenceError {
     StatusCode.InvalidArg,
     `unknown Execution Accelerator '${name}' is requested`,
   );
+}
+
+/** As onnxruntime numbers its modes. */
+function executionMode(config: ModelConfig): "sequential" | "parallel" {
+  const mode = integer(config, "execution_mode", 0);
+  if (mode > 1) throw badParameter(config, "execution_mode", "0 (sequential) or 1 (parallel)");
+  return mode === 0 ? "sequential" : "parallel";
 }
 
 function integer(config: ModelConfig, name: string, otherwise: number): number {

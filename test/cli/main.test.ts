@@ -16,9 +16,9 @@ describe("tidepool", () => {
     expect(tidepool("--version")).toMatchObject({ code: 0, out: `tidepool ${manifest.version}\n` });
   });
 
-  it("prints help", () => {
-    expect(tidepool("--help").out).toContain("Usage: tidepool <command>");
-    expect(tidepool("serve", "--help").out).toContain("--model-repository=<path>");
+  it.each(["--help", "-h"])("prints help for %s", (help) => {
+    expect(tidepool(help).out).toContain("Usage: tidepool <command>");
+    expect(tidepool("serve", help).out).toContain("--model-repository=<path>");
   });
 
   it.each([

@@ -104,7 +104,7 @@ describe("readSettings", () => {
     [["models"], "given 'models', expected a flag, as in --http-port=8000"],
     [["--"], "given '--', expected a flag"],
     [["--http-port"], "--http-port: given nothing, expected a value"],
-    [["--http-port=http"], "--http-port: given 'http', expected port"],
+    [["--http-port=http"], "--http-port: given 'http', expected port, 0 to 65535"],
     [["--http-port=65536"], "--http-port: given '65536', expected port"],
     [["--allow-http=yes"], "--allow-http: given 'yes', expected boolean"],
     [["--model-repository="], "--model-repository: given '', expected path"],

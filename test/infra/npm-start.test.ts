@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,11 +6,13 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
 
+const root = path.resolve(import.meta.dirname, "../..");
+
 it("passes flags of npm start on, and SIGTERM to npm ends the server with 0", async () => {
   const models = mkdtempSync(path.join(tmpdir(), "tidepool-npm-"));
   const flags = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
   const npm = spawn("npm", ["start", "--", `--model-repository=${models}`, ...flags], {
-    cwd: path.resolve(import.meta.dirname, "../.."),
+    cwd: root,
     stdio: ["ignore", "pipe", "ignore"],
   });
   const exit = once(npm, "exit");
@@ -28,3 +30,15 @@ it("passes flags of npm start on, and SIGTERM to npm ends the server with 0", as
   await expect(fetch(`http://${http}/v2/health/live`)).rejects.toThrow("fetch failed");
   rmSync(models, { recursive: true });
 });
+
+it("serves no examples where the environment names the models", () => {
+  const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
+  const { status, stderr } = spawnSync(process.execPath, ["infra/setup/start.js", ...ports], {
+    cwd: root,
+    env: { ...process.env, TIDEPOOL_MODEL_REPOSITORY: "/nowhere" },
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  expect(stderr).toContain("--model-repository: given /nowhere");
+  expect(status).toBe(2);
+}, 30_000);

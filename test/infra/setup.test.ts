@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -86,6 +94,27 @@ function countsOf(file: string): string {
   const args = [path.join(setup, "test-counts.js"), file];
   return spawnSync(process.execPath, args, { encoding: "utf8" }).stdout;
 }
+
+describe("tidepool", () => {
+  it("installs the packages that a fresh clone lacks before it runs the command", () => {
+    const clone = path.join(folder, "clone");
+    mkdirSync(path.join(clone, "cli"), { recursive: true });
+    cpSync(setup, path.join(clone, "infra", "setup"), { recursive: true });
+    const name = { name: "clone", version: "1.0.0" };
+    writeFileSync(path.join(clone, "package.json"), JSON.stringify({ ...name, type: "module" }));
+    const lock = { ...name, lockfileVersion: 3, requires: true, packages: { "": name } };
+    writeFileSync(path.join(clone, "package-lock.json"), JSON.stringify(lock));
+    writeFileSync(
+      path.join(clone, "cli", "main.ts"),
+      `import { existsSync } from "node:fs";
+      const installed: boolean = existsSync(new URL("../node_modules/.tidepool-stamp", import.meta.url));
+      process.stdout.write([...process.argv.slice(2), installed].join(" "));`,
+    );
+    const launcher = path.join(clone, "infra", "setup", "tidepool.js");
+    const { stdout } = spawnSync(process.execPath, [launcher, "keys"], { encoding: "utf8" });
+    expect(stdout).toBe("keys true");
+  }, 60_000);
+});
 
 describe("test-counts", () => {
   const report = { numPassedTests: 3, numFailedTests: 1, numPendingTests: 0, numTodoTests: 0 };

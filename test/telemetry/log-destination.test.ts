@@ -8,9 +8,9 @@ const folder = mkdtempSync(path.join(tmpdir(), "tidepool-log-"));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("logDestinations", () => {
-  it("writes to a file at once, and makes the folders on the way", async () => {
+  it("writes to a file at once", async () => {
     const open = await logDestinations();
-    const file = path.join(folder, "deep", "server.log");
+    const file = path.join(folder, "server.log");
     open(file).write("one\n");
     expect(readFileSync(file, "utf8")).toBe("one\n");
   });
@@ -20,5 +20,7 @@ describe("logDestinations", () => {
     expect(() => open(path.join(import.meta.filename, "server.log"))).toThrow(
       "log-destination.test.ts",
     );
+    // A path that is mistyped is told, and no folder made for it.
+    expect(() => open(path.join(folder, "deep", "server.log"))).toThrow("ENOENT");
   });
 });

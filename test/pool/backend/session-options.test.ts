@@ -48,6 +48,10 @@ describe("sessionOptions", () => {
   });
 
   it("names a parameter that it cannot read", () => {
+    const modeless = withParameters({ execution_mode: "7" });
+    expect(() => sessionOptions({ config: modeless, cores: 1 }, [])).toThrow(
+      "parameter 'execution_mode': given '7', expected 0 (sequential) or 1 (parallel)",
+    );
     const told = withParameters({ intra_op_thread_count: "many" });
     expect(() => sessionOptions({ config: told, cores: 1 }, [])).toThrow(
       "model 'm': parameter 'intra_op_thread_count': given 'many', expected an integer from 0 to 9999",
