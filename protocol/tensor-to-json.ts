@@ -5,9 +5,21 @@ import { invalidArgument } from "./error.ts";
 import { bf16Value, fp16Value } from "./half-float.ts";
 import type { Tensor } from "./tensor.ts";
 
+/** Text for more would hold up all other requests for seconds, and may take more memory than the process has. */
+const maxElements = 2 ** 24;
+
 /** The elements of a tensor as JSON, row by row and with commas between them; integers of 64 bits are exact. */
 export function jsonElements(tensor: Tensor): string {
-  return writers[tensor.datatype](tensor);
+  const { name, datatype, bytes } = tensor;
+  // Each string has its length before it.
+  const maxBytes = maxElements * (byteSize(datatype) || 4);
+  if (bytes.length > maxBytes) {
+    const given = `output '${name}': given ${bytes.length} bytes of ${datatype}`;
+    throw invalidArgument(
+      `${given}, expected at most ${maxBytes} in JSON; ask for it with 'binary_data'`,
+    );
+  }
+  return writers[datatype](tensor);
 }
 
 const writers: Record<Datatype, (tensor: Tensor) => string> = {

@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash, createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 
@@ -58,6 +58,9 @@ function found(paths: CertificatePaths, pems: Pems): FoundCertificate {
       const context = { ...pems, minVersion: "TLSv1.2" } as const;
       try {
         createSecureContext(context);
+        // OpenSSL compares only what is of one kind, and would then have nothing to prove itself with.
+        if (!own.checkPrivateKey(createPrivateKey(key)))
+          throw new Error("the key is that of another certificate");
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
         throw new Error(`${paths.key} with ${paths.certificate}: ${reason}`, { cause });

@@ -62,6 +62,15 @@ describe("a Python model's process", () => {
     expect(await said(order(http, "fine"))).toEqual(expect.any(Number));
   });
 
+  it("goes on after sys.exit, and its request gets the reason", async () => {
+    const { http } = await start();
+    const before = await said(order(http, "fine"));
+    const quit = await order(http, "quit");
+    expect(quit.status).toBe(500);
+    expect(JSON.parse(quit.text).error).toContain("message: SystemExit: enough\n\nAt:\n");
+    expect(await said(order(http, "fine"))).toBe(before);
+  });
+
   it("is replaced when it does not come back from execute", async () => {
     const { http } = await start("--python-execute-timeout=1");
     const pid = await said(order(http, "fine"));

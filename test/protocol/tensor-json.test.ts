@@ -105,6 +105,14 @@ describe("jsonElements", () => {
     );
   });
 
+  it("refuses to write more than the process may have memory for", () => {
+    expect(() => textOf("FP32", new Uint8Array(2 ** 26 + 4))).toThrow(
+      "output 'OUT': given 67108868 bytes of FP32, expected at most 67108864 in JSON; ask for it with 'binary_data'",
+    );
+    expect(() => textOf("BYTES", new Uint8Array(2 ** 26 + 4))).toThrow("expected at most 67108864");
+    expect(textOf("UINT8", new Uint8Array(2 ** 24))).toHaveLength(2 ** 25 - 1);
+  });
+
   it.each(datatypes.filter((datatype) => datatype !== "BYTES" && datatype !== "BOOL"))(
     "gives back the bytes of any %s tensor, wherever they begin in their buffer",
     (datatype) => {

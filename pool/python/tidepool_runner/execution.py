@@ -30,7 +30,8 @@ class Execution:
         error, responses = None, []
         try:
             responses = self._responses(requests, self._execute(requests))
-        except Exception as exception:
+        # sys.exit raises what is no Exception; it ends no more than the batch.
+        except BaseException as exception:
             error = describe(exception, self._directory)
             traceback.print_exception(exception)
             for request in requests:

@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { CertificateFiles } from "../../../gateway/tls/certificate-files.ts";
@@ -17,6 +17,11 @@ beforeAll(async () => {
 afterAll(() => authority.remove());
 
 const dayMilliseconds = 86_400_000;
+
+function otherKind(): string | Buffer {
+  const { privateKey } = generateKeyPairSync("ed25519");
+  return privateKey.export({ type: "pkcs8", format: "pem" });
+}
 
 async function follow(
   name: string,
@@ -60,6 +65,7 @@ describe("CertificateFiles", () => {
   it.each([
     ["are half written", (paths: CertificatePaths) => writeFileSync(paths.certificate, "-----BEG")],
     ["are of different pairs", (paths) => cpSync(authority.paths("second").key, paths.key)],
+    ["have a key of another kind", (paths) => writeFileSync(paths.key, otherKind())],
     ["are away", (paths) => rmSync(paths.key)],
   ] satisfies [string, (paths: CertificatePaths) => void][])(
     "keeps the old ones, says so once, and goes on when new ones %s",
