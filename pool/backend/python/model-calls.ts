@@ -19,6 +19,7 @@ const maxOpenCalls = 1024;
 const maxDepth = 32;
 const startFlag = 1;
 const endFlag = 2;
+const notThere: ReadonlySet<StatusCode> = new Set([StatusCode.NotFound, StatusCode.Unavailable]);
 
 export interface ModelCallsOptions {
   readonly host: ModelHost;
@@ -95,11 +96,12 @@ export class ModelCalls {
   ): Promise<void> {
     const { host } = this.#options;
     const name = request.modelName;
-    if (!(await host.modelReady(name, request.modelVersion))) {
+    // One whose processes are being replaced is there: a call waits for them, as the requests of clients do.
+    const { config } = await host.model(name, request.modelVersion).catch((cause: unknown) => {
+      if (!notThere.has(InferenceError.from(cause).code)) throw cause;
       const text = `Failed for execute the inference request. Model '${name}' is not ready.`;
-      throw new InferenceError(StatusCode.Internal, text);
-    }
-    const { config } = await host.model(name, request.modelVersion);
+      throw new InferenceError(StatusCode.Internal, text, { cause });
+    });
     if (!decoupled && config.modelTransactionPolicy?.decoupled) {
       const text =
         `Model ${name} is using the decoupled. The current BLS request call doesn't support models using the decoupled ` +

@@ -15,9 +15,14 @@ with tarfile.open(sys.argv[1]) as archive:
     archive.extractall(sys.argv[2], filter="tar")
 `;
 
-/** Unpacks an environment that comes as one file, as conda-pack makes it; once for the same file. Gives its folder. */
+/**
+ * Unpacks an environment that comes as one file, as conda-pack makes it; once for the same file. Gives its folder.
+ *
+ * @param subject what an error begins with
+ */
 export async function unpackedEnvironment(
   file: string,
+  subject: string,
   { python, cacheDirectory }: Pick<PythonOptions, "python" | "cacheDirectory">,
 ): Promise<string> {
   const { size, mtimeMs } = await stat(file);
@@ -38,11 +43,8 @@ export async function unpackedEnvironment(
     });
     return folder;
   } catch (cause) {
-    throw new InferenceError(
-      StatusCode.InvalidArg,
-      "the packed Python environment cannot be unpacked",
-      { cause },
-    );
+    const text = `${subject}, which cannot be unpacked`;
+    throw new InferenceError(StatusCode.InvalidArg, text, { cause });
   } finally {
     await rm(work, { recursive: true, force: true });
   }

@@ -25,29 +25,35 @@ const runner = fileURLToPath(new URL("../../python/runner.py", import.meta.url))
 const finalizeMilliseconds = 10_000;
 /** Whoever still holds the socket when the process is gone. */
 const lingerMilliseconds = 1000;
-const socketNumber = 3;
+const requestsNumber = 3;
+const answersNumber = 7;
 
 /**
- * A Python process with a socket to it. Nothing of it outlives this process: the system ends it, and whatever it has
+ * A Python process with a socket to it, and another one from it: a write to a process that has just died closes its socket,
+ * and must not lose what the process had answered before. Nothing of it outlives this process: the system ends it, and whatever it has
  * started, when its lifeline breaks.
  */
 export class PythonProcess {
   readonly #child: ChildProcess;
-  readonly #socket: Socket;
+  readonly #requests: Socket;
   readonly #listener: PythonProcessListener;
   readonly #ended = Promise.withResolvers<void>();
   #cause: string | undefined;
   #ending = false;
 
-  private constructor(child: ChildProcess, socket: Socket, listener: PythonProcessListener) {
+  private constructor(
+    child: ChildProcess,
+    [requests, answers]: readonly [Socket, Socket],
+    listener: PythonProcessListener,
+  ) {
     this.#child = child;
-    this.#socket = socket;
+    this.#requests = requests;
     this.#listener = listener;
     const frames = new FrameReader((frame) => listener.received(frame));
-    socket.on("data", (chunk: Buffer) => this.#read(frames, chunk));
+    answers.on("data", (chunk: Buffer) => this.#read(frames, chunk));
     // Why it ended, its exit tells.
-    socket.on("error", () => {});
-    const closed = new Promise((resolve) => socket.once("close", resolve));
+    for (const socket of [requests, answers]) socket.on("error", () => {});
+    const closed = new Promise((resolve) => answers.once("close", resolve));
     child.once("error", (error) => {
       const reason = "code" in error ? String(error.code) : "unknown error";
       void this.#gone(`it cannot be started (${reason}); see --python`, closed);
@@ -75,11 +81,11 @@ export class PythonProcess {
         "pipe",
         memory?.toProcess.fileDescriptor ?? "ignore",
         memory?.fromProcess.fileDescriptor ?? "ignore",
+        "pipe",
       ],
     });
-    const socket = child.stdio[socketNumber];
-    if (!(socket instanceof Socket)) throw new Error("a pipe of a child process is a socket");
-    return new PythonProcess(child, socket, listener);
+    const sockets = [socketOf(child, requestsNumber), socketOf(child, answersNumber)] as const;
+    return new PythonProcess(child, sockets, listener);
   }
 
   /** The process's id, if it could be started. */
@@ -89,11 +95,11 @@ export class PythonProcess {
 
   /** @param head JSON text */
   send(head: string, payloads: readonly Uint8Array[] = []): void {
-    if (this.#cause !== undefined || this.#socket.destroyed) return;
+    if (this.#cause !== undefined || this.#requests.destroyed) return;
     const parts = frameParts(head, payloads);
-    if (parts.length > 1) this.#socket.cork();
-    for (const part of parts) this.#socket.write(part);
-    if (parts.length > 1) this.#socket.uncork();
+    if (parts.length > 1) this.#requests.cork();
+    for (const part of parts) this.#requests.write(part);
+    if (parts.length > 1) this.#requests.uncork();
   }
 
   /** Ends it at once; the reason is what the listener is told. */
@@ -143,4 +149,10 @@ export class PythonProcess {
       // Nobody is left.
     }
   }
+}
+
+function socketOf(child: ChildProcess, number: number): Socket {
+  const stream: unknown = child.stdio[number];
+  if (!(stream instanceof Socket)) throw new Error("a pipe of a child process is a socket");
+  return stream;
 }

@@ -56,7 +56,7 @@ async function environmentFolder(
   if (named.includes(modelFolder) && !place.startsWith(path.resolve(modelDirectory) + path.sep))
     throw invalidArgument(`${subject}, expected a place below the model's folder`);
   const isFolder = (await stat(found)).isDirectory();
-  const folder = isFolder ? found : await unpackedEnvironment(found, options);
+  const folder = isFolder ? found : await unpackedEnvironment(found, subject, options);
   const python = await stat(path.join(folder, "bin", "python")).catch(() => undefined);
   if (!python?.isFile())
     throw invalidArgument(`${subject}, expected an environment with bin/python in it`);

@@ -18,8 +18,9 @@ MOST_FRAME_BYTES = 2**31 - 1
 class Connection:
     """The process's only way to the server."""
 
-    def __init__(self, file_descriptor):
-        self._wire = Wire(file_descriptor, self._handle)
+    def __init__(self, requests, answers):
+        """Both are file descriptors."""
+        self._wire = Wire(requests, answers, self._handle)
         self._commands = collections.deque()
         self._numbers = itertools.count(1)
         self._answers = {}

@@ -17,18 +17,18 @@ from .model_config import ModelConfig
 from .wire import ServerGone
 
 # Handed over by the server.
-SOCKET, LIFELINE, INCOMING, OUTGOING = 3, 4, 5, 6
+REQUESTS, LIFELINE, INCOMING, OUTGOING, ANSWERS = 3, 4, 5, 6, 7
 
 
 def run():
     """Serves until it is told to end, or the server ends."""
-    for file_descriptor in (SOCKET, LIFELINE, INCOMING, OUTGOING):
+    for file_descriptor in (REQUESTS, LIFELINE, INCOMING, OUTGOING, ANSWERS):
         os.set_inheritable(file_descriptor, False)
     die_with_server()
     sys.stdout.reconfigure(line_buffering=True)
     # Files that appear beside a model would change it in the eyes of whoever watches the repository.
     sys.dont_write_bytecode = True
-    connection = Connection(SOCKET)
+    connection = Connection(REQUESTS, ANSWERS)
     calls.connection = logger.connection = connection
     try:
         ModelProcess(connection).serve()

@@ -1,4 +1,4 @@
-"""The socket to the server: frames of a JSON head and raw bytes, read and written by any thread."""
+"""The sockets from and to the server: frames of a JSON head and raw bytes, read and written by any thread."""
 
 import collections
 import json
@@ -14,19 +14,20 @@ READ_BYTES = 65536
 
 
 class ServerGone(Exception):
-    """The other end of the socket is closed."""
+    """The other end of a socket is closed."""
 
 
 class Wire:
-    """One end of the socket.
+    """One end of the sockets.
 
     No thread is kept for reading: a hop between threads would cost more than a small model. Whoever waits for something
     reads, and if several wait, one of them reads for all.
     """
 
-    def __init__(self, file_descriptor, handle):
-        """`handle(head, buffer, offset)` is told of every frame, while the lock is held."""
-        self._socket = socket.socket(fileno=file_descriptor)
+    def __init__(self, requests, answers, handle):
+        """Both are file descriptors. `handle(head, buffer, offset)` is told of every frame, while the lock is held."""
+        self._requests = socket.socket(fileno=requests)
+        self._answers = socket.socket(fileno=answers)
         self._handle = handle
         self._turn = threading.Condition(threading.Lock())
         self._reading = False
@@ -83,7 +84,7 @@ class Wire:
             view = memoryview(buffer)
             view[:held] = self._view[self._start : self._end]
             self._buffer, self._view, self._start, self._end = buffer, view, 0, held
-        received = self._socket.recv_into(self._view[self._end :], 0, flags)
+        received = self._requests.recv_into(self._view[self._end :], 0, flags)
         if received == 0:
             self._gone = True
         self._end += received
@@ -127,7 +128,7 @@ class Wire:
     def _write(self, parts, left):
         try:
             while left > 0:
-                sent = self._socket.sendmsg(parts[:MOST_PARTS])
+                sent = self._answers.sendmsg(parts[:MOST_PARTS])
                 left -= sent
                 if left > 0:
                     parts = without(parts, sent)
