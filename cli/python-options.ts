@@ -29,7 +29,9 @@ export function checkPython(python: string | undefined, searchPath = ""): void {
   if (python === undefined) return;
   const folders = python.includes("/") ? [""] : searchPath.split(path.delimiter);
   if (folders.some((folder) => isProgram(path.join(folder, python)))) return;
-  throw new UsageError(`--python: given '${python}', expected a Python interpreter that can be run`);
+  throw new UsageError(
+    `--python: given '${python}', expected a Python interpreter that can be run`,
+  );
 }
 
 function isProgram(file: string): boolean {

@@ -48,13 +48,34 @@ describe.each(["README.md", "examples/README.md"])("%s", (page) => {
     expect(output, "a command without an expectation").toBeDefined();
     const here = command
       .replace("localhost:8000", server.http)
-      .replace(/^(?<client>node \S+digits.ts|examples\S+ 7)/u, `$<client> http://${server.http}`)
+      .replace(
+        /^(?<client>node \S+(?:digits|topics).ts|examples\S+ 7)/u,
+        `$<client> http://${server.http}`,
+      )
       .replace(/^python3 (?<client>\S+ http)/u, `${python} $<client> ${server.http}`)
       .replace(/^python3 (?<client>\S+ grpc)/u, `${python} $<client> ${server.grpc}`);
-    const { stdout } = await run("bash", ["-c", here], {
-      cwd: root,
-      env: { ...process.env, TIDEPOOL_URL: `http://${server.http}` },
-    });
+    const { stdout } = await run("bash", ["-c", here], { cwd: root });
     expect(stdout).toMatch(output ?? /^$/u);
   });
+});
+
+describe("examples/clients", () => {
+  it("takes sentences before the URL of the server", async () => {
+    const url = `http://${server.http}`;
+    const args = ["examples/clients/classify-topics.ts", "Two goals won the match!", url];
+    const { stdout } = await run(process.execPath, args, { cwd: root });
+    expect(stdout).toMatch(/^sport .*Two goals won the match!\n$/u);
+  });
+
+  it.each(["0", "41", "7p", "http://127.0.0.1:8000"])(
+    "has no digit of number %s",
+    async (number) => {
+      const asked = run("examples/clients/classify-digit.sh", [number], { cwd: root });
+      await expect(asked).rejects.toMatchObject({
+        code: 2,
+        stdout: "",
+        stderr: `classify-digit.sh: given '${number}', expected a number from 1 to 40\n`,
+      });
+    },
+  );
 });

@@ -2,6 +2,10 @@
 # Classifies one held-out handwritten digit with curl: classify-digit.sh [NUMBER 1…40] [URL]
 set -euo pipefail
 number=${1:-1} server=${2:-http://127.0.0.1:8000}
+if ! [[ $number =~ ^([1-9]|[123][0-9]|40)$ ]]; then
+  echo "classify-digit.sh: given '$number', expected a number from 1 to 40" >&2
+  exit 2
+fi
 
 # One digit a line: {"digit":2,"image":[[0,0,7,…],…]}
 line=$(sed -n "${number}p" "$(dirname "$0")/held-out-digits.jsonl")

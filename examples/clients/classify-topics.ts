@@ -1,4 +1,4 @@
-/** Tells what sentences are about, with text in and probabilities out as plain JSON: `node classify-topics.ts SENTENCE…`. */
+/** Tells what sentences are about, with text in and probabilities out as plain JSON: `node classify-topics.ts [SENTENCE…] [URL]`. */
 async function classifyTopics(server: string, sentences: readonly string[]): Promise<void> {
   const text = { name: "TEXT", shape: [sentences.length, 1], datatype: "BYTES", data: sentences };
   const best = { name: "PROBABILITIES", parameters: { classification: 1 } };
@@ -19,13 +19,11 @@ interface Answer {
 }
 
 const given = process.argv.slice(2);
+const server = /^https?:\/\//u.test(given.at(-1) ?? "") ? given.pop() : undefined;
 const examples = [
   "Dark clouds and a cold wind, but no rain yet.",
   "Add garlic to the warm butter.",
   "Two goals in the final minute won the match!",
   "We missed the ferry to the island.",
 ];
-await classifyTopics(
-  process.env["TIDEPOOL_URL"] ?? "http://127.0.0.1:8000",
-  given.length > 0 ? given : examples,
-);
+await classifyTopics(server ?? "http://127.0.0.1:8000", given.length > 0 ? given : examples);

@@ -31,6 +31,7 @@ export async function loadVersions(
     environment.log.error(message, { model: model.name });
     throw loadFailed(model.name, `${message}\n`);
   }
+  warnOfAbsent(model, environment.log);
   const serving = again ? [] : record.serving();
   const kept = serving.filter((loaded) => model.versions.some((wanted) => same(loaded, wanted)));
   const missing = model.versions.filter(
@@ -74,6 +75,17 @@ export async function probeVersions(
 interface FailedVersion {
   readonly version: number;
   readonly reason: string;
+}
+
+/** The policy may name versions that nobody has put there. */
+function warnOfAbsent({ name, config, versions }: RepositoryModel, log: Logger): void {
+  const there = new Set(versions.map(({ version }) => version));
+  for (const version of config.versionPolicy?.specific?.versions ?? [])
+    if (!there.has(version))
+      log.warn(
+        `model '${name}': version ${version} of its version policy is not in the repository`,
+        { model: name },
+      );
 }
 
 function same(loaded: LoadedVersion, wanted: RepositoryVersion): boolean {

@@ -21,11 +21,26 @@ describe("tidepool", () => {
     expect(tidepool("serve", help).out).toContain("--model-repository=<path>");
   });
 
+  it.each(["serve", "pool", "dev"])("refuses %s an interpreter that is not there", (command) => {
+    expect(tidepool(command, "--model-repository=.", "--python=/nowhere/python")).toEqual({
+      code: 2,
+      out: "",
+      err: "tidepool: --python: given '/nowhere/python', expected a Python interpreter that can be run\n",
+    });
+  });
+
   it.each([
     [[], "tidepool: given no command, expected one of serve, gateway, pool"],
     [["severe"], "tidepool: given 'severe', expected one of serve, gateway, pool"],
     [["serve", "--http-prt=1"], "tidepool: unknown flag --http-prt; did you mean --http-port?"],
     [["serve"], "tidepool: --model-repository: given nothing"],
+    [["push"], "tidepool: push: given no folder, expected one folder of a model"],
+    [["push", "a", "b"], "tidepool: push: given 1 more, expected one folder of a model"],
+    [
+      ["push", "--version=1", "a"],
+      "given 'a', expected a flag, as in --http-port=8000; the folder",
+    ],
+    [["keys", "rotate", "--api-keys=f", "a"], "; an id comes before the flags"],
     [["autoscaler"], "tidepool: --model-repository: given nothing"],
     [["serve", "--redis-url=redis://127.0.0.1"], "--redis-url: given to serve, which has no use"],
     [

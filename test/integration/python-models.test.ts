@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, realpathSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.ts";
@@ -210,9 +210,23 @@ class TritonPythonModel:
     );
   });
 
-  it("say what is wrong when the interpreter is not there, or has no numpy", async () => {
+  it("name the setting of an environment that cannot be unpacked, and not what is in it", async () => {
+    const parameter = `parameters [{ key: "EXECUTION_ENV_PATH" value: { string_value: "$$TRITON_MODEL_DIRECTORY/environment.tar.gz" } }]`;
+    pythonModel(models, "own", `${identity} ${parameter}`, identitySource);
+    models.write("own/environment.tar.gz", "a secret");
+    const client = await start("serve", "--exit-on-error=false");
+    const index = await client.post("/v2/repository/index");
+    expect(JSON.parse(index.text)[0].reason).toBe(
+      "model 'own': EXECUTION_ENV_PATH: given '$$TRITON_MODEL_DIRECTORY/environment.tar.gz', which cannot be unpacked",
+    );
+  });
+
+  it("say what is wrong when the interpreter cannot be started, or has no numpy", async () => {
     pythonModel(models, "identity", identity, identitySource);
-    const client = await start("serve", "--exit-on-error=false", "--python=/nowhere/python");
+    const broken = path.join(models.path, "identity/python");
+    models.write("identity/python", "#!/nowhere/python\n");
+    chmodSync(broken, 0o755);
+    const client = await start("serve", "--exit-on-error=false", `--python=${broken}`);
     const index = await client.post("/v2/repository/index");
     const subject = "the Python process ended while it loaded the model:";
     expect(JSON.parse(index.text)[0].reason).toBe(

@@ -3,8 +3,20 @@ import path from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../helpers/eventually.ts";
 import { ModelDirectory } from "../helpers/model-directory.ts";
-import { lives, moodyModel, order, said } from "../helpers/python-models.ts";
+import { lives, moodyModel, order, pythonModel, said } from "../helpers/python-models.ts";
 import { type Serving, startServing, stopServing } from "../helpers/serving.ts";
+
+/** Has the other model answer. */
+const caller = `
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        order = pb_utils.Tensor("ORDER", np.array(['{"mood": "fine"}'], dtype=object))
+        call = pb_utils.InferenceRequest(model_name="moody", inputs=[order], requested_output_names=["ANSWER"])
+        return [call.exec() for _ in requests]
+`;
 
 let running: Serving | undefined;
 
@@ -110,6 +122,28 @@ describe("a Python model's process", () => {
     models.remove("moody/marks/refuse");
     expect(await waiting).toEqual(expect.any(Number));
     expect((await http.get("/v2/models/moody/ready")).status).toBe(200);
+  });
+
+  it("is waited for by the models that call it, too", async () => {
+    const models = new ModelDirectory();
+    moodyModel(models);
+    pythonModel(
+      models,
+      "caller",
+      `input [{ name: "NONE" data_type: TYPE_STRING dims: [ 1 ] optional: true }]
+       output [{ name: "ANSWER" data_type: TYPE_STRING dims: [ 1 ] }]`,
+      caller,
+    );
+    running = await startServing(models);
+    const { http } = running;
+    models.write("moody/marks/refuse", "");
+    await order(http, "die");
+    await eventually(async () => {
+      expect((await http.get("/v2/models/moody/ready")).status).toBe(400);
+    });
+    const calling = said(http.infer("caller", { inputs: [] }));
+    models.remove("moody/marks/refuse");
+    expect(await calling).toEqual(expect.any(Number));
   });
 
   it("ends with its children when its model is unloaded, after finalize", async () => {

@@ -172,6 +172,15 @@ describe("ModelLifecycle loading", () => {
     expect(stand.log.errors).toContainEqual([text, { model: "m" }]);
   });
 
+  it("warns of a version that its policy names and nobody has put there", async () => {
+    const policy = "version_policy { specific { versions: [1, 99] } }";
+    stand.directory.model("m", { 1: "one", 2: "two" }, policy);
+    await load("m");
+    expect(stand.log.warnings).toEqual([
+      "model 'm': version 99 of its version policy is not in the repository",
+    ]);
+  });
+
   it("says why a config cannot be used", async () => {
     stand.directory.model("m", { 1: "one" }, 'name: "other"');
     const reason =
