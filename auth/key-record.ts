@@ -1,5 +1,6 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { isJsonObject } from "../protocol/json-access.ts";
+import { tenantForm, tenantPattern } from "../protocol/tenant.ts";
 import { type Limits, readLimits } from "./limits/limits.ts";
 import { type Scope, scopeOf, scopes } from "./scope.ts";
 
@@ -32,7 +33,7 @@ const rules = {
   id: [/^[0-9a-f]{12}$/u, "12 hexadecimal digits"],
   sha256: [/^[0-9a-f]{64}$/u, "64 hexadecimal digits"],
   name: [/^[ -~]{1,64}$/u, "1 to 64 characters of ASCII"],
-  tenant: [/^[\w.-]{1,64}$/u, "1 to 64 letters, digits, '_', '.' or '-'"],
+  tenant: [tenantPattern, tenantForm],
   model: [/^[\w.*-]{1,128}$/u, "1 to 128 letters, digits, '_', '.', '-' or '*'"],
 } as const satisfies Record<string, readonly [RegExp, string]>;
 

@@ -1,5 +1,6 @@
 import { InferenceError, StatusCode } from "../protocol/error.ts";
 import { modelPattern } from "../protocol/model-pattern.ts";
+import { tenantForm, tenantPattern } from "../protocol/tenant.ts";
 import { allModels, type Caller } from "./caller.ts";
 import { scopeOf } from "./scope.ts";
 
@@ -27,7 +28,7 @@ export function callerOf(
   return {
     name: `token:${subject}`,
     title: subject,
-    tenant: claims[tenant] === undefined ? "default" : text(tenant, claims[tenant]),
+    tenant: tenantIn(tenant, claims[tenant]),
     scopes: new Set(
       entries(scope, claims[scope])
         .map(scopeOf)
@@ -36,6 +37,11 @@ export function callerOf(
     models:
       claims[models] === undefined ? allModels : entries(models, claims[models]).map(modelPattern),
   };
+}
+
+function tenantIn(claim: string, value: unknown = "default"): string {
+  if (typeof value === "string" && tenantPattern.test(value)) return value;
+  throw unfit(claim, tenantForm);
 }
 
 function entries(claim: string, value: unknown): readonly string[] {

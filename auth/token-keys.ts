@@ -4,6 +4,7 @@ import {
   createRemoteJWKSet,
   errors,
   type JSONWebKeySet,
+  type JWK,
   type JWTVerifyGetKey,
 } from "jose";
 import { invalidArgument } from "../protocol/error.ts";
@@ -33,7 +34,7 @@ export function remoteTokenKeys(url: URL): TokenKeys {
   };
 }
 
-/** Keys from a text: a JWKS, or one public key in PEM. Throws INVALID_ARG for what is neither. */
+/** Keys from a text: a JWKS, or one public key in PEM. Throws INVALID_ARG for what is neither, or has no key that verifies. */
 export function staticTokenKeys(text: string): TokenKeys {
   return { find: findIn(text), isAway: () => false };
 }
@@ -46,8 +47,22 @@ function findIn(text: string): JWTVerifyGetKey {
     }
     const set: JSONWebKeySet = JSON.parse(text);
     const find = createLocalJWKSet(set);
-    return (header, token) => find(header, token);
+    if (set.keys.some(verifies)) return (header, token) => find(header, token);
   } catch (cause) {
     throw invalidArgument("expected a public key in PEM, or a JSON Web Key Set", { cause });
+  }
+  throw invalidArgument(
+    "its JSON Web Key Set has no public key to verify with, expected one of RSA, EC or OKP",
+  );
+}
+
+/** False for a secret, a private key, and a key to encrypt with: none of them is ever taken. */
+function verifies(key: JWK): boolean {
+  if (key.kty === "oct" || "d" in key || (key.use ?? "sig") !== "sig") return false;
+  try {
+    createPublicKey({ key: { ...key }, format: "jwk" });
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -6,11 +6,16 @@ import { UsageError } from "./usage-error.ts";
 /**
  * The texts of every flag on a command line, in the order given: `--flag=v`, `--flag v`, and a boolean's bare `--flag`.
  * Throws a UsageError for what is no flag, with the nearest name that is one.
+ *
+ * @param hint what else to say of a word among them
  */
-export function flagsFromArguments(args: readonly string[]): Map<string, readonly string[]> {
+export function flagsFromArguments(
+  args: readonly string[],
+  hint = "",
+): Map<string, readonly string[]> {
   const given = new Map<string, string[]>();
   for (let at = 0; at < args.length; at++) {
-    const [name, inline] = splitArgument(args[at] ?? "");
+    const [name, inline] = splitArgument(args[at] ?? "", hint);
     const following = inline === undefined ? followingValue(name, args[at + 1]) : undefined;
     if (following !== undefined) at++;
     const texts = given.get(name) ?? [];
@@ -26,9 +31,9 @@ export function leadingWords(args: readonly string[]): readonly string[] {
   return first === -1 ? args : args.slice(0, first);
 }
 
-function splitArgument(argument: string): [name: string, value: string | undefined] {
+function splitArgument(argument: string, hint: string): [name: string, value: string | undefined] {
   if (!argument.startsWith("--") || argument === "--") {
-    throw new UsageError(`given '${argument}', expected a flag, as in --http-port=8000`);
+    throw new UsageError(`given '${argument}', expected a flag, as in --http-port=8000${hint}`);
   }
   const equals = argument.indexOf("=");
   const name = argument.slice(2, equals === -1 ? undefined : equals);

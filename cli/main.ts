@@ -4,7 +4,7 @@ import { setFlagsFromString } from "node:v8";
 import manifest from "../package.json" with { type: "json" };
 import { defaultCacheDirectory } from "./cache-directory.ts";
 import { InferenceError } from "../protocol/error.ts";
-import { leadingWords } from "./arguments.ts";
+import { flagsFromArguments, leadingWords } from "./arguments.ts";
 import { checkSettings, requireModels } from "./check-settings.ts";
 import { checkCommandFlags } from "./command-flags.ts";
 import { commandHelp, programHelp } from "./help.ts";
@@ -28,9 +28,12 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
 
 /** Who starts no pool worker needs no models. */
 const modelless: ReadonlySet<string> = new Set(["autoscaler", "keys", "push"]);
-/** Their command lines begin with words. */
-const wordy: ReadonlySet<string> = new Set(["keys", "push"]);
-/** Who runs models, or starts those who do. */
+/** Their command lines begin with words, and this is what is told of one that comes later. */
+const wordy: ReadonlyMap<string, string> = new Map([
+  ["keys", "; an id comes before the flags"],
+  ["push", "; the folder comes before the flags"],
+]);
+/** Who needs an interpreter for Python models on its own machine. */
 const modelful: ReadonlySet<string> = new Set(["serve", "pool", "dev"]);
 const helps: ReadonlySet<string> = new Set(["--help", "-h"]);
 
@@ -51,6 +54,7 @@ async function main([name, ...args]: readonly string[]): Promise<number> {
 
 function readCommand(name: string, args: readonly string[]): ReadSettings {
   const flags = wordy.has(name) ? args.slice(leadingWords(args).length) : args;
+  flagsFromArguments(flags, wordy.get(name));
   const read = readSettings(flags, process.env);
   checkCommandFlags(name, flags);
   // Who only sends something opens no port.

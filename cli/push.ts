@@ -1,8 +1,10 @@
+import { extraHeaders } from "../protocol/extra-headers.ts";
 import type { UploadFile } from "../protocol/upload.ts";
 import { leadingWords } from "./arguments.ts";
 import { HttpFailure } from "./push/http-call.ts";
 import { fileDigest, type LocalFile, readModelFolder } from "./push/model-folder.ts";
 import { Progress, type ProgressOutput } from "./push/progress.ts";
+import { sayWhenSlow } from "./push/say-when-slow.ts";
 import { bytesThere, sendMissing } from "./push/send-missing.ts";
 import { type RemoteUpload, UploadClient } from "./push/upload-client.ts";
 import type { ReadSettings, Settings } from "./settings.ts";
@@ -23,7 +25,9 @@ const interrupted = 130;
 export async function push({ settings }: ReadSettings, args: readonly string[]): Promise<number> {
   const [folder, ...more] = leadingWords(args);
   if (folder === undefined || more.length > 0)
-    throw new UsageError(`push: given ${more.length} more, expected one folder of a model`);
+    throw new UsageError(
+      `push: given ${folder === undefined ? "no folder" : `${more.length} more`}, expected one folder of a model`,
+    );
   if (!/^https?:\/\//u.test(settings.url) || !URL.canParse(settings.url))
     throw new UsageError(`--url: given ${settings.url}, expected http://host:port or https://host`);
   const output = process.stderr;
@@ -40,11 +44,21 @@ export async function push({ settings }: ReadSettings, args: readonly string[]):
   }
 }
 
+/** What is wrong with them is told without them. */
+function headersOf({ headers = "" }: Settings): Readonly<Record<string, string>> {
+  try {
+    return extraHeaders("TIDEPOOL_HEADERS", headers);
+  } catch (cause) {
+    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
+  }
+}
+
 async function pushFolder(
   folder: string,
   settings: Settings,
   output: ProgressOutput,
 ): Promise<number> {
+  const headers = headersOf(settings);
   const { name, files, skipped } = await readModelFolder(folder, settings.version);
   const { url, key, model = name } = settings;
   for (const one of skipped) output.write(`not pushed, because it is hidden: ${one}\n`);
@@ -55,7 +69,7 @@ async function pushFolder(
     else output.write(`${line}\n`);
   };
   const onRetry = (reason: string): void => say(`again: ${reason}`);
-  const client = new UploadClient({ url, key, model, onRetry });
+  const client = new UploadClient({ url, key, headers, model, onRetry });
   const upload = await begin(client, manifest, settings);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   const there = bytesThere(upload);
@@ -66,7 +80,8 @@ async function pushFolder(
       progress?.end(),
     );
   say(`opening version ${upload.version} on the server`);
-  return report(model, await client.commit(upload.id));
+  const slow = "not yet: behind a queue it waits for a pool worker, up to 5 minutes";
+  return report(model, await sayWhenSlow(client.commit(upload.id), () => say(slow)));
 }
 
 async function withDigests(

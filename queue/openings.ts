@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Queue } from "bullmq";
-import { InferenceError, type StatusCode } from "../protocol/error.ts";
+import { InferenceError, StatusCode } from "../protocol/error.ts";
 import type { VersionSource } from "../serving/running-version.ts";
 import type { ServedModel } from "../protocol/served-model.ts";
 import type { Redis } from "../redis/connection.ts";
@@ -8,6 +8,7 @@ import type { DemandMeter } from "./demand-meter.ts";
 import { jobNames, jobOptions, jobPriorities, type OpenJobData } from "./jobs.ts";
 import { names } from "./names.ts";
 import type { PoolChannel } from "./pool-channel.ts";
+import type { Presence } from "./presence.ts";
 import type { TicketStore } from "./ticket-store.ts";
 import type { VersionTicket } from "./version-ticket.ts";
 
@@ -21,6 +22,7 @@ const month = 30 * 24 * 3_600_000;
 const failureKeptMilliseconds = 5000;
 /** For those who missed the word that it is done. */
 const lookAgainMilliseconds = 500;
+const fiveMinutesMilliseconds = 5 * 60_000;
 
 export interface OpeningsOptions {
   readonly pool: string;
@@ -29,6 +31,9 @@ export interface OpeningsOptions {
   readonly channel: PoolChannel;
   readonly meter: DemandMeter;
   readonly tickets: TicketStore;
+  readonly presence: Pick<Presence, "present">;
+  /** So long does an upload wait without any pool worker: somebody waits for the answer. @defaultValue 5 minutes */
+  readonly uploadPatienceMilliseconds?: number;
 }
 
 /**
@@ -44,13 +49,14 @@ export class Openings {
   /** The version as it is served; rejects with the reason that it cannot be. */
   async open(key: string, ticket: VersionTicket, source: VersionSource): Promise<ServedModel> {
     await this.#options.tickets.put(key, ticket, source.files);
-    const opened = (await this.#find(key)) ?? (await this.#ask(key, ticket.name));
+    const opened = (await this.#find(key)) ?? (await this.#ask(key, ticket));
     if ("error" in opened) throw new InferenceError(...opened.error);
     return { name: ticket.name, version: ticket.version, ...opened.model };
   }
 
-  async #ask(version: string, model: string): Promise<Opened> {
+  async #ask(version: string, { name: model, staged }: VersionTicket): Promise<Opened> {
     const { channel, meter } = this.#options;
+    let attendedAt = performance.now();
     let heard: (() => void) | undefined;
     const stopHearing = channel.on("opened", (event) => {
       if (event.version === version) heard?.();
@@ -65,11 +71,33 @@ export class Openings {
         const told = await Promise.race([word, sleep(lookAgainMilliseconds, false)]);
         // In case that Redis has lost the job: one that is there stays as it is.
         if (!told) await this.#addJob(version, model).catch(() => {});
+        if (staged !== undefined) attendedAt = await this.#attended(attendedAt);
       }
     } finally {
       meter.end();
       stopHearing();
     }
+  }
+
+  /** When a pool worker was there last; throws when that is too long ago. @param before what is known of it */
+  async #attended(before: number): Promise<number> {
+    const {
+      pool,
+      presence,
+      uploadPatienceMilliseconds: patience = fiveMinutesMilliseconds,
+    } = this.#options;
+    const now = performance.now();
+    // While Redis is away nobody knows.
+    const some = await presence.present(Date.now()).then(
+      (poolWorkers) => poolWorkers.length > 0,
+      () => true,
+    );
+    if (some) return now;
+    if (now - before < patience) return before;
+    throw new InferenceError(
+      StatusCode.Unavailable,
+      `pool '${pool}': no pool worker has come in ${patience / 1000} seconds to open the version; start one with tidepool pool, or see why tidepool autoscaler does not, and push again`,
+    );
   }
 
   async #addJob(version: string, model: string): Promise<void> {

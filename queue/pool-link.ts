@@ -67,7 +67,7 @@ export async function openPoolLink(options: PoolLinkOptions): Promise<PoolLink> 
     queue,
     channel,
     board: new StatisticsBoard(pool, gateway, commands),
-    openings: new Openings({ pool, commands, queue, channel, meter, tickets }),
+    openings: new Openings({ pool, commands, queue, channel, meter, tickets, presence }),
     tickets,
     sender: new Sender({
       gateway,

@@ -8,6 +8,10 @@ export const pushFlags = {
     text,
     "API key or token with scope models; better in TIDEPOOL_KEY: all users of a machine see command lines.",
   ),
+  headers: optional(
+    text,
+    "Headers that the server wants besides, as 'name: value; name: value'; better in TIDEPOOL_HEADERS.",
+  ),
   model: optional(text, "Name of the model; default: that of the folder."),
   version: optional(integer(1), "Version to push as; default: the one after the highest there is."),
   restart: flag(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import type { UploadFile } from "../../protocol/upload.ts";
 import { UsageError } from "../usage-error.ts";
@@ -34,7 +34,7 @@ export async function readModelFolder(
 ): Promise<ModelFolder> {
   const root = path.resolve(folder);
   const all = await filesBelow(root, folder);
-  const hidden = all.filter((name) => name.split("/").some((segment) => segment.startsWith(".")));
+  const hidden = all.filter(isHidden);
   const names = all.filter((name) => !hidden.includes(name));
   const entries = await readdir(root, { withFileTypes: true });
   const versions = entries
@@ -60,6 +60,11 @@ export async function fileDigest(file: string, onBytes: (bytes: number) => void)
     onBytes(chunk.length);
   }
   return hash.digest("hex");
+}
+
+/** A file that is not pushed. */
+function isHidden(name: string): boolean {
+  return name.split("/").some((segment) => segment.startsWith("."));
 }
 
 type Placed = Pick<UploadFile, "name" | "shared">;
@@ -95,9 +100,10 @@ async function localFile(file: string, placed: Placed): Promise<LocalFile> {
   return { ...placed, path: file, bytes: (await stat(file)).size };
 }
 
-/** Paths of files, links followed, in their order. */
+/** Paths of files, in their order; links are followed within the folder, so that nothing else leaves the machine. */
 async function filesBelow(root: string, shown: string): Promise<readonly string[]> {
   const found: string[] = [];
+  const real = await realpath(root).catch(() => root);
   await walk("", 0);
   return found.toSorted();
 
@@ -106,11 +112,23 @@ async function filesBelow(root: string, shown: string): Promise<readonly string[
       throw new UsageError(`push: given ${shown}, which has more files than a model could`);
     for (const entry of await entriesOf(path.join(root, below), shown)) {
       const name = below === "" ? entry : `${below}/${entry}`;
-      const status = await stat(path.join(root, name));
+      const target = await realpath(path.join(root, name)).catch(() => undefined);
+      if (target === undefined || !`${target}${path.sep}`.startsWith(path.join(real, path.sep))) {
+        if (!isHidden(name)) throw badLink(path.join(root, name), shown);
+        found.push(name);
+        continue;
+      }
+      const status = await stat(target);
       if (status.isDirectory()) await walk(name, depth + 1);
       else if (status.isFile()) found.push(name);
     }
   }
+}
+
+function badLink(link: string, shown: string): UsageError {
+  return new UsageError(
+    `push: ${link} is a link that leads out of ${shown}, or nowhere; expected one that stays in it`,
+  );
 }
 
 async function entriesOf(folder: string, shown: string): Promise<readonly string[]> {

@@ -19,6 +19,8 @@ export interface UploadClientOptions {
   /** As in `http://127.0.0.1:8000`. */
   readonly url: string;
   readonly key: string | undefined;
+  /** What the server wants besides; S3 never gets them. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly model: string;
   readonly onRetry: PersistentOptions["onRetry"];
 }
@@ -34,6 +36,8 @@ export interface SentPart {
 const attempts = 8;
 /** While another server works on it, or the models' processes start. */
 const commitAttempts = 60;
+/** The server waits longer for a pool worker, and asking it again would only begin that anew. */
+const commitBusyMilliseconds = 290_000;
 
 /** A server's uploads of one model, as a client sees them. What was interrupted is tried again. */
 export class UploadClient {
@@ -56,14 +60,20 @@ export class UploadClient {
   }
 
   async commit(id: string): Promise<RemoteUpload> {
-    return JSON.parse(await this.#ask("POST", `/${id}/commit`, undefined, commitAttempts));
+    const call = this.#call("POST", `/${id}/commit`);
+    const { text } = await persistently(() => httpCall(call, true), {
+      attempts: commitAttempts,
+      busyMilliseconds: commitBusyMilliseconds,
+      onRetry: this.#options.onRetry,
+    });
+    return JSON.parse(text);
   }
 
   /** Resolves when the server, or S3, has it. */
   async send({ id, transfer }: RemoteUpload, sent: SentPart): Promise<void> {
     const { file, part, bytes } = sent;
     const digest = createHash("sha256").update(bytes).digest();
-    await this.#persistently(attempts, async () => {
+    await this.#persistently(async () => {
       let gone = 0;
       const onSent = (count: number): void => {
         gone += count;
@@ -84,7 +94,7 @@ export class UploadClient {
 
   #directPart(place: string, digest: Buffer): HttpCall {
     const said = { "content-digest": `sha-256=:${digest.toString("base64")}:` };
-    return { method: "PUT", url: this.#uploads + place, headers: { ...this.#key(), ...said } };
+    return { method: "PUT", url: this.#uploads + place, headers: { ...this.#headers(), ...said } };
   }
 
   /** Asked for anew at each try, because what is signed is good for some time only. */
@@ -94,25 +104,24 @@ export class UploadClient {
     return { method: "PUT", url: signed.url, headers: signed.headers };
   }
 
-  async #ask(method: string, place: string, json?: object, tries = attempts): Promise<string> {
+  async #ask(method: string, place: string, json?: object): Promise<string> {
     const call = this.#call(method, place, json);
-    const patient = place.endsWith("/commit");
-    return (await this.#persistently(tries, () => httpCall(call, patient))).text;
+    return (await this.#persistently(() => httpCall(call))).text;
   }
 
   #call(method: string, place: string, json?: object): HttpCall {
     const url = this.#uploads + place;
-    if (!json) return { method, url, headers: this.#key() };
-    const headers = { ...this.#key(), "content-type": "application/json" };
+    if (!json) return { method, url, headers: this.#headers() };
+    const headers = { ...this.#headers(), "content-type": "application/json" };
     return { method, url, headers, body: Buffer.from(JSON.stringify(json)) };
   }
 
-  #key(): Readonly<Record<string, string>> {
-    const { key } = this.#options;
-    return key === undefined ? {} : { authorization: `Bearer ${key}` };
+  #headers(): Readonly<Record<string, string>> {
+    const { key, headers } = this.#options;
+    return key === undefined ? { ...headers } : { ...headers, authorization: `Bearer ${key}` };
   }
 
-  #persistently<T>(tries: number, attempt: () => Promise<T>): Promise<T> {
-    return persistently(attempt, { attempts: tries, onRetry: this.#options.onRetry });
+  #persistently<T>(attempt: () => Promise<T>): Promise<T> {
+    return persistently(attempt, { attempts, onRetry: this.#options.onRetry });
   }
 }

@@ -6,6 +6,7 @@ import {
   type JWTPayload,
   type JWTVerifyGetKey,
 } from "jose";
+import { tenantPattern } from "../../protocol/tenant.ts";
 import type { Caller } from "./caller.ts";
 import { type Env, listed } from "./env.ts";
 
@@ -43,18 +44,22 @@ function isPublic(algorithm: string): boolean {
 
 /** The claims as a gateway reads them; what cannot be read lets the edge answer nothing in its place. */
 function callerOf(payload: JWTPayload, env: Env): Caller | undefined {
-  const tenant = payload[env.JWT_TENANT_CLAIM ?? "tenant"];
+  const { [env.JWT_TENANT_CLAIM ?? "tenant"]: tenant = "default" } = payload;
   const scope = payload[env.JWT_SCOPE_CLAIM ?? "scope"];
   const models = payload[env.JWT_MODELS_CLAIM ?? "models"];
   const { sub } = payload;
-  if (!isText(sub) || !(tenant === undefined || isText(tenant))) return undefined;
+  if (!isText(sub) || !isTenant(tenant)) return undefined;
   return {
     name: `token:${sub}`,
-    tenant: tenant ?? "default",
+    tenant,
     scopes: entries(scope),
     models: models === undefined ? ["*"] : entries(models),
     word: { kind: "token", claims: { sub, tenant, scope, models } },
   };
+}
+
+function isTenant(value: unknown): value is string {
+  return typeof value === "string" && tenantPattern.test(value);
 }
 
 function isText(value: unknown): value is string {

@@ -6,12 +6,16 @@ export interface GatewayOptions {
   readonly url: string;
   /** With scope `models`. */
   readonly key: string | undefined;
+  /** What it wants besides. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** How often it is asked while it is away or busy. */
+  readonly attempts: number;
   readonly fetch: typeof fetch;
   readonly sleep: (milliseconds: number) => Promise<void>;
 }
 
-const attempts = 5;
 const firstPauseMilliseconds = 500;
+const longestPauseMilliseconds = 60_000;
 /** A pool may have to be woken for it. */
 const patienceMilliseconds = 300_000;
 
@@ -23,20 +27,22 @@ const patienceMilliseconds = 300_000;
  */
 export async function activate(
   model: string,
-  { url, key, fetch, sleep }: GatewayOptions,
+  { url, key, headers, attempts, fetch, sleep }: GatewayOptions,
 ): Promise<readonly string[]> {
   const place = `/v2/repository/models/${encodeURIComponent(model)}/activate`;
   for (let tried = 1; ; tried++) {
     const answer = await fetch(url.replace(/\/+$/u, "") + place, {
       method: "POST",
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      headers: { ...headers, ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+      // Another server is not to get them.
+      redirect: "manual",
       signal: AbortSignal.timeout(patienceMilliseconds),
     }).catch((cause: unknown) => new Error("the gateway cannot be reached", { cause }));
     if (!(answer instanceof Error) && answer.ok) return versionsIn(await answer.json());
     const error = answer instanceof Error ? answer : new Error(await reasonIn(answer));
     const passing = answer instanceof Error || answer.status === 429 || answer.status === 503;
     if (!passing || tried === attempts) throw error;
-    await sleep(firstPauseMilliseconds * 2 ** (tried - 1));
+    await sleep(Math.min(firstPauseMilliseconds * 2 ** (tried - 1), longestPauseMilliseconds));
   }
 }
 

@@ -34,12 +34,18 @@ export function createApp({ place, secret, activations, seen }: AppOptions): Hon
       const event: unknown = await context.req.json().catch(() => undefined);
       if (event === undefined) return context.json({ error: "expected JSON" }, 400);
       const models = new Set<string>();
+      let full = false;
       for (const arrival of arrivalsIn(event)) {
         const model = modelOf(arrival, place);
-        if (model !== undefined && seen.isNew(arrival)) models.add(model);
+        if (model === undefined || !seen.isNew(arrival)) continue;
+        if (activations.want(model)) {
+          models.add(model);
+        } else {
+          seen.forget(arrival);
+          full = true;
+        }
       }
-      const left = [...models].filter((model) => !activations.want(model));
-      if (left.length > 0) return context.json({ error: "too many models wait" }, 503);
+      if (full) return context.json({ error: "too many models wait" }, 503);
       return context.json({ models: [...models] });
     },
   );

@@ -4,6 +4,9 @@ import { type Arrival, arrivalsIn, modelOf } from "./arrivals.ts";
 import { SeenArrivals } from "./seen-arrivals.ts";
 import { readSettings } from "./settings.ts";
 
+/** Then the event comes again. */
+const attempts = 5;
+
 /** Outlives an event, in a function that is kept warm. */
 const seen = new SeenArrivals();
 
@@ -22,6 +25,8 @@ export async function handler(
   const gateway = {
     url: settings.gatewayUrl,
     key: settings.gatewayKey,
+    headers: settings.gatewayHeaders,
+    attempts,
     fetch,
     sleep: (milliseconds: number) => sleep(milliseconds),
   };

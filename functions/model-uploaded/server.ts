@@ -9,6 +9,8 @@ import { readSettings } from "./settings.ts";
 /** The webhook as a process of its own: `node functions/model-uploaded/server.ts`, told by its environment. */
 
 const shortestSecret = 16;
+/** Who posted the event was told that all is well and does not come again: a gateway may be away for an hour and a half. */
+const attempts = 100;
 
 const { MODEL_UPLOADED_SECRET: secret = "", HOST: hostname = "127.0.0.1" } = process.env;
 const port = Number(process.env["PORT"] ?? 8090);
@@ -22,8 +24,10 @@ const activations = new Activations({
     activate(model, {
       url: settings.gatewayUrl,
       key: settings.gatewayKey,
+      headers: settings.gatewayHeaders,
+      attempts,
       fetch,
-      sleep: (milliseconds) => sleep(milliseconds),
+      sleep: (milliseconds) => sleep(milliseconds, undefined, { ref: false }),
     }),
   onDone: (model, versions) => say({ level: "info", msg: "model activated", model, versions }),
   onError: (model, error) =>

@@ -83,6 +83,9 @@ describe("TokenVerifier", () => {
     ["of an empty name", { sub: "" }, "token: its claim 'sub' cannot be used"],
     ["with a huge name", { sub: "a".repeat(257) }, "token: its claim 'sub' cannot be used"],
     ["with a tenant that is no text", { tenant: 7 }, "token: its claim 'tenant' cannot be used"],
+    ["with a tenant no key could have", { tenant: "a b" }, "token: its claim 'tenant' cannot"],
+    ["with a long tenant", { tenant: "a".repeat(65) }, "token: its claim 'tenant' cannot be used"],
+    ["with an empty tenant", { tenant: "" }, "token: its claim 'tenant' cannot be used"],
     ["with scopes that are no list", { scope: {} }, "token: its claim 'scope' cannot be used"],
     ["with models that are no texts", { models: [1] }, "token: its claim 'models' cannot be used"],
     ["with too many models", { models: "a ".repeat(101) }, "its claim 'models' cannot be used"],
@@ -268,5 +271,19 @@ describe("staticTokenKeys", () => {
     "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----",
   ])("refuses %j", (text) => {
     expect(() => staticTokenKeys(text)).toThrow("expected a public key in PEM");
+  });
+
+  it("refuses a set without a key that a token could be verified with", () => {
+    const [shown] = issuer.keySet().keys;
+    const secret = { kty: "oct", k: "c2VjcmV0", alg: "HS256" };
+    const useless = [
+      secret,
+      { ...shown, use: "enc" },
+      { ...shown, d: shown?.x },
+      { kty: "EC", crv: "P-256" },
+    ];
+    for (const keys of [[], [secret], useless])
+      expect(() => staticTokenKeys(JSON.stringify({ keys }))).toThrow("has no public key");
+    expect(() => staticTokenKeys(JSON.stringify({ keys: [secret, shown] }))).not.toThrow();
   });
 });

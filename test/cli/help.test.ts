@@ -8,7 +8,7 @@ describe("commandHelp", () => {
     const [, shown = ""] = /keys (?<verbs>.+) --/u.exec(usage) ?? [];
     const refusal = await keysCommand("nothing").then(() => "", String);
     const [, known = "none"] = /expected one of (?<verbs>[^;]+);/u.exec(refusal) ?? [];
-    const verbs = shown.replaceAll(" <id>", "").split("|").toSorted();
+    const verbs = shown.replace(" [id]", "").split("|").toSorted();
     expect(verbs).toEqual(known.split(", ").toSorted());
   });
 });

@@ -175,6 +175,18 @@ describe("tidepool push to a directory", { timeout: 60_000 }, () => {
     expect(await runPush(address, [folder], { TIDEPOOL_KEY: good })).toMatchObject({ code: 0 });
   });
 
+  it("shows the headers that a restricted server wants, which the environment has", async () => {
+    const { address } = await serve("--http-restricted-api=model-repository:x-secret=open");
+    const folder = version(2);
+    const closed = await runPush(address, [folder]);
+    expect([closed.code, closed.stderr]).toEqual([1, expect.stringContaining("'x-secret'")]);
+    const wrong = await runPush(address, [folder], { TIDEPOOL_HEADERS: "X-Secret=open" });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("TIDEPOOL_HEADERS")]);
+    expect(wrong.stderr).not.toContain("open");
+    const good = await runPush(address, [folder], { TIDEPOOL_HEADERS: "X-Secret: open" });
+    expect([good.code, good.stderr]).toEqual([0, expect.not.stringContaining("TIDEPOOL_HEADERS")]);
+  });
+
   it("is refused by a server that takes no uploads", async () => {
     const { address } = await serve("--allow-uploads=false");
     const refused = await runPush(address, [version(2)]);

@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { InferenceError, StatusCode } from "../../protocol/error.ts";
 import { Demand } from "../../queue/demand.ts";
 import { names } from "../../queue/names.ts";
-import { openQueue } from "../../queue/pool-link.ts";
+import { Openings } from "../../queue/openings.ts";
+import { openPoolLink, openQueue } from "../../queue/pool-link.ts";
+import { ticketOf } from "../../queue/version-ticket.ts";
+import { systemClock } from "../../serving/clock.ts";
 import { eachStand } from "../helpers/each-stand.ts";
 import { eventually } from "../helpers/eventually.ts";
 import { keyOf, type QueueStand, send, sourceOf } from "../helpers/queue-stand.ts";
@@ -74,6 +78,33 @@ describe("Openings", () => {
     await queue.close();
     await stand.poolWorker();
     expect((await start).model.name).toBe("echo");
+  });
+
+  it("waits for a pool worker for a bounded time where an upload is to be opened", async () => {
+    const { name: gateway, redis } = await stand.gateway();
+    const { pool, commands } = stand;
+    const { subscriber } = redis;
+    const own = { pool, gateway, commands, subscriber };
+    const link = await openPoolLink({ ...own, targetInFlight: 1, clock: systemClock });
+    const openings = new Openings({ ...link, commands, uploadPatienceMilliseconds: 100 });
+    const open = (more: object): Promise<unknown> => {
+      const source = { ...sourceOf("echo"), ...more };
+      return openings.open(keyOf("echo"), ticketOf(source, 0), source);
+    };
+    await expect(open({ staged: "u" })).rejects.toMatchObject({
+      code: StatusCode.Unavailable,
+      message: expect.stringMatching(/no pool worker has come in 0.1 seconds .* push again/u),
+    });
+    const gate = Promise.withResolvers<void>();
+    const served = open({});
+    const worker = await stand.poolWorker({ starting: () => gate.promise });
+    await eventually(() => expect(worker.started).toEqual(["echo"]));
+    const pushed = open({ staged: "u" });
+    // Longer than the patience: what is slow and attended is not given up.
+    await sleep(1200);
+    gate.resolve();
+    await expect(Promise.all([served, pushed])).resolves.toMatchObject([{}, { name: "echo" }]);
+    await link.close();
   });
 
   it("keeps what pool workers must know, although Redis has lost it", async () => {

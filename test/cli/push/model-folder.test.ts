@@ -1,3 +1,4 @@
+import { rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fileDigest, readModelFolder } from "../../../cli/push/model-folder.ts";
@@ -56,6 +57,27 @@ describe("readModelFolder", () => {
     const { files, skipped } = await readModelFolder(folder, undefined);
     expect(files.map(({ name }) => name)).toEqual(["model.onnx"]);
     expect(skipped).toEqual([".git/config", "1/.DS_Store"]);
+  });
+
+  it("follows links that stay in the folder, and refuses others", async () => {
+    const folder = write("1/model.onnx", "weights/w");
+    local.write("m-other/secret", "secret");
+    symlinkSync("../weights", path.join(folder, "1/d"));
+    symlinkSync("../weights/w", path.join(folder, "1/w"));
+    const files = ["d/w", "model.onnx", "w", "/weights/w"];
+    expect(await read(folder)).toEqual(files);
+    symlinkSync(folder, path.join(local.path, "link"));
+    expect(await read(path.join(local.path, "link"))).toEqual(files);
+    const link = path.join(folder, "1/x");
+    const outside = ["../../m-other/secret", "../..", "/etc/hostname", "../../m-other", "nowhere"];
+    for (const target of outside) {
+      symlinkSync(target, link);
+      await expect(read(folder)).rejects.toThrow(`${link} is a link that leads out of ${folder}`);
+      rmSync(link);
+    }
+    symlinkSync("/etc", path.join(folder, ".hidden"));
+    const { skipped } = await readModelFolder(folder, undefined);
+    expect(skipped).toEqual([".hidden"]);
   });
 
   it("refuses what is no folder, and one without files", async () => {

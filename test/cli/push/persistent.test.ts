@@ -30,6 +30,17 @@ describe("persistently", () => {
     ]);
   });
 
+  it("does not ask again whoever has been busy for as long as it may be", async () => {
+    const options = { attempts: 4, busyMilliseconds: 0, onRetry: () => {} };
+    const errors = [new Error("reset"), failure(504), failure(503)];
+    let count = 0;
+    const never = persistently(async () => {
+      throw errors[count++];
+    }, options);
+    await expect(never).rejects.toMatchObject({ answer: { status: 503 } });
+    expect(count).toBe(3);
+  });
+
   it("gives up after so many tries, and at once what is refused", async () => {
     const errors = [1, 2, 3, 4].map((number) => new Error(`try ${number}`));
     await expect(tried(...errors)).rejects.toThrow("try 4");

@@ -74,6 +74,15 @@ describe("POST /events", () => {
     await eventually(() => expect(began.toSorted()).toEqual(["m", "n"]));
   });
 
+  it("takes an event again that found too many models waiting", async () => {
+    const { activations: all, post } = noted(10_000);
+    for (let i = 0; i < 1000; i++) all.want(`m${i}`);
+    const event = JSON.stringify(s3Event("n/1/x"));
+    expect((await post(event)).status).toBe(503);
+    all.close();
+    expect(await (await post(event)).json()).toEqual({ models: ["n"] });
+  });
+
   it("bounds what it reads, and refuses what is no JSON", async () => {
     const { post } = noted();
     expect((await post("x")).status).toBe(400);

@@ -7,6 +7,7 @@ import { s3Event } from "./s3-event.ts";
 interface Gateway {
   readonly server: Server;
   readonly asked: string[];
+  readonly secrets: unknown[];
   /** Of each answer; 200 when there is none left. */
   readonly statuses: number[];
 }
@@ -14,9 +15,11 @@ interface Gateway {
 let gateway: Gateway;
 beforeEach(async () => {
   const asked: string[] = [];
+  const secrets: unknown[] = [];
   const statuses: number[] = [];
   const server = createServer(({ method, url = "", headers }, outgoing) => {
     asked.push(`${method} ${url} ${headers.authorization}`);
+    secrets.push(headers["x-secret"]);
     const status = statuses.shift() ?? 200;
     const json = status === 200 ? { serving_versions: ["1", "2"] } : { error: "not yet" };
     outgoing.writeHead(status).end(JSON.stringify(json));
@@ -24,13 +27,13 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("no port");
-  gateway = { server, asked, statuses };
+  gateway = { server, asked, secrets, statuses };
   process.env["TIDEPOOL_URL"] = `http://127.0.0.1:${address.port}/`;
   process.env["TIDEPOOL_KEY"] = "key";
   process.env["MODELS"] = "s3://models/prod";
 });
 afterEach(async () => {
-  for (const name of ["TIDEPOOL_URL", "TIDEPOOL_KEY", "MODELS"])
+  for (const name of ["TIDEPOOL_URL", "TIDEPOOL_KEY", "TIDEPOOL_HEADERS", "MODELS"])
     Reflect.deleteProperty(process.env, name);
   gateway.server.closeAllConnections();
   await new Promise((resolve) => gateway.server.close(resolve));
@@ -55,6 +58,14 @@ describe("handler", () => {
     const event = s3Event("prod/half/1/x");
     await expect(handler(event)).rejects.toThrow("model 'half': HTTP 400: not yet");
     expect(await handler(event)).toEqual({ half: ["1", "2"] });
+  });
+
+  it("shows the headers that the gateway wants besides, and tells nobody of wrong ones", async () => {
+    process.env["TIDEPOOL_HEADERS"] = "X-Secret: open";
+    expect(await handler(s3Event("prod/restricted/1/x"))).toEqual({ restricted: ["1", "2"] });
+    expect(gateway.secrets).toEqual(["open"]);
+    process.env["TIDEPOOL_HEADERS"] = "X-Secret=open";
+    await expect(handler({})).rejects.toThrow(/^TIDEPOOL_HEADERS: (?!.*open)/u);
   });
 
   it("says which setting is missing", async () => {
