@@ -51,7 +51,7 @@ export function commandHelp(command: string, width: number): string {
 }
 
 function usage(command: string): string {
-  if (command === "keys") return "create|list|limit|rotate|revoke|publish [id] --api-keys=…";
+  if (command === "keys") return "create|list|limit|rotate|revoke|publish [id]";
   if (command === "push") return "<folder> [--version=<n>]";
   return "--model-repository=<folder or s3://bucket/prefix>";
 }
