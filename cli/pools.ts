@@ -10,7 +10,7 @@ export async function readPools(settings: Settings): Promise<PoolFile> {
   const { poolMinWorkers: minWorkers, poolMaxWorkers: maxWorkers } = settings;
   if (maxWorkers < minWorkers) {
     throw new UsageError(
-      `--pool-max-workers: given ${maxWorkers}, expected --pool-min-workers, which is ${minWorkers}, or more`,
+      `--pool-min-workers: given ${minWorkers}, expected --pool-max-workers, which is ${maxWorkers}, or less`,
     );
   }
   return defaultPoolFile({ minWorkers, maxWorkers, idleSeconds: settings.poolIdleSeconds });

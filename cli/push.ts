@@ -47,7 +47,7 @@ export async function push({ settings }: ReadSettings, args: readonly string[]):
 /** What is wrong with them is told without them. */
 function headersOf({ headers = "" }: Settings): Readonly<Record<string, string>> {
   try {
-    return extraHeaders("TIDEPOOL_HEADERS", headers);
+    return extraHeaders("--headers, or TIDEPOOL_HEADERS", headers);
   } catch (cause) {
     throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause });
   }

@@ -18,8 +18,9 @@ export interface JobAttemptOptions {
   readonly before: () => Promise<void>;
 }
 
-/** More of one is not told to a trace: everybody in the pool hears it. */
+/** More is not told to a trace: everybody in the pool hears it. */
 const longestRequestId = 256;
+const longestMessage = 4096;
 
 /** A request that lies in the entry of its job, and the key of the version that is to run it. */
 export interface DurableEnvelope extends Envelope {
@@ -132,7 +133,7 @@ export class JobAttempt {
     if (traceparent === undefined) return;
     const { times, coldStart } = this.#reply ?? {};
     const failed = outcome instanceof InferenceError && {
-      error: { code: outcome.code, message: outcome.message },
+      error: { code: outcome.code, message: outcome.message.slice(0, longestMessage) },
     };
     this.#options.channel.publish({
       type: "attempt",

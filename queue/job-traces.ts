@@ -49,10 +49,8 @@ export function traceJobs({ commands, links, tracer }: JobTracesOptions): () => 
       commands
         .set(key, "", "PX", claimedMilliseconds, "NX")
         // A trace that cannot be told is lost, as a word that nobody hears is.
-        .then(
-          (claimed) => claimed && tell(tracer, attempt, heardAt),
-          () => {},
-        );
+        .then((claimed) => claimed && tell(tracer, attempt, heardAt))
+        .catch(() => {});
     }),
   );
   return () => {

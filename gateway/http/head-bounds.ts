@@ -41,10 +41,8 @@ function tooMuch({ rawHeaders, url = "" }: IncomingMessage): Refusal | undefined
 }
 
 /** RFC 9112, 3.2: HTTP/1.0 knows requests without one. */
-function wrongHost({ rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
-  const hosts = rawHeaders.filter(
-    (_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === "host",
-  );
+function wrongHost({ headersDistinct, httpVersion }: IncomingMessage): Refusal | undefined {
+  const hosts = headersDistinct["host"] ?? [];
   const [host] = hosts;
   if (hosts.length > 1) return [400, `Host: given ${hosts.length} times, expected once`];
   if (host === undefined)

@@ -14,7 +14,7 @@ describe("readPools", () => {
 
   it("refuses a default pool that may not have as many pool workers as it must", async () => {
     await expect(read("--pool-min-workers=3")).rejects.toThrow(
-      "--pool-max-workers: given 1, expected --pool-min-workers, which is 3, or more",
+      "--pool-min-workers: given 3, expected --pool-max-workers, which is 1, or less",
     );
   });
 });

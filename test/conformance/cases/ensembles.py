@@ -89,9 +89,19 @@ def counted(server):
     seen = [both()]
     for arrays in (ROW, ROWS):
         ask(server, "spare_ensemble", arrays)
-    seen.append(both())
+    seen.append(settled(both, 2))
     forget(server, "spare_ensemble", "spare_double")
     return seen
+
+
+def settled(counts, requests):
+    """What is counted once all requests are: the reference counts a request after it has answered it."""
+    for _ in range(100):
+        found = counts()
+        if found["spare_ensemble"]["success"] >= requests:
+            break
+        time.sleep(0.05)
+    return found
 
 
 def states(server, *names):
